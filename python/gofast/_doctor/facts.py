@@ -10,7 +10,8 @@ from typing import Any
 from .._core.machine import MemoryUse
 from .apart import apart
 from .consume import Run
-from .loaders import are_pictures
+from .keeping import Keeping, keeping, may_keep
+from .loaders import are_pictures, innermost
 from .processes import Process
 from .stacks import Seen
 from .swap import Plan, plan
@@ -74,6 +75,16 @@ class Facts:
         if found.error:
             return Plan("gofast", "", said=f"gofast could not take over: {found.error}", fits=False)
         made: Plan | None = found.value
+        return made
+
+    @cached_property
+    def keeping(self) -> Keeping | None:
+        """What cache= would keep of pictures; None where it makes no sense."""
+        if not may_keep(self.loader):
+            return None
+        found = apart(lambda: keeping(self.loader), 1.0)
+        called = type(innermost(self.loader.dataset)).__name__
+        made: Keeping = found.value or Keeping(called, why=found.error)
         return made
 
     def python_steps(self) -> list[tuple[str, str]]:

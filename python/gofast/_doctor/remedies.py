@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.data import DataLoader, default_collate
 
 from . import swap, variants
 from .facts import Facts
+from .keeping import later
 from .loaders import is_iterable, like
 from .verdicts import Remedy, Verdict
 
@@ -19,8 +20,8 @@ _SAMPLES = ("gofast", "num_workers", "arrays", "float32", "pin_memory")
 SIZE = "batch_size"
 FITTING: dict[Verdict, tuple[str, ...]] = {
     Verdict.SLOW_STORAGE: (*_SAMPLES, "prefetch_factor"),
-    Verdict.SLOW_DECODE: _SAMPLES,
-    Verdict.SLOW_TRANSFORM: (*_SAMPLES, "step", "uint8"),
+    Verdict.SLOW_DECODE: (*_SAMPLES, "cache"),
+    Verdict.SLOW_TRANSFORM: (*_SAMPLES, "cache", "step", "uint8"),
     Verdict.SLOW_DATASET: _SAMPLES,
     Verdict.HEAVY_COLLATE: ("gofast", "float32", "default_collate", "num_workers"),
     Verdict.HEAVY_PICKLING: ("gofast", "float32", "no_workers", "uint8", "tensors", "pin_memory"),
@@ -36,11 +37,21 @@ FITTING: dict[Verdict, tuple[str, ...]] = {
 }
 
 
-def offered(facts: Facts, key: str) -> tuple[Remedy, Build | None] | None:
-    """A change to this loader, and what makes the loader with it. None where the change makes no sense.
+class Offer(NamedTuple):
+    """A change to this loader.
 
-    Without the second, it cannot be tried, and the remedy says why.
+    Attributes:
+        build: makes the loader with it; None: it cannot be tried, and the remedy says why.
+        beside: makes the one that it is compared with; None: that is the loader as it is.
     """
+
+    remedy: Remedy
+    build: Build | None
+    beside: Build | None = None
+
+
+def offered(facts: Facts, key: str) -> Offer | None:
+    """A change to this loader. None where it makes no sense."""
     if not isinstance(facts.loader, DataLoader) and key != "map_style":
         return None
     row = _TABLE[key]
@@ -48,12 +59,14 @@ def offered(facts: Facts, key: str) -> tuple[Remedy, Build | None] | None:
     if how is None:
         return None
     title, code, caution = (text.format(how) for text in (row.title, row.code, row.caution))
-    untried, make = row.untried(facts), row.make
+    untried, make, beside = row.untried(facts), row.make, row.beside
     caution = "" if untried else caution
     remedy = Remedy(
         key, title, code, untried=untried, caution=caution, shows_cost=row.shows_cost, spares=row.spares
     )
-    return remedy, None if untried or make is None else lambda: make(facts, how)
+    if untried or make is None:
+        return Offer(remedy, None)
+    return Offer(remedy, lambda: make(facts, how), None if beside is None else lambda: beside(facts, how))
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,7 @@ class _Row:
         fits: how the loader would be changed, such as 8 for num_workers; None where that makes no sense.
         make: makes the loader from that, in a child; None: it cannot be tried.
         untried: why it cannot be tried; "" if it can.
+        beside: makes the loader that it is compared with; None: that is the loader as it is.
     """
 
     title: str
@@ -75,6 +89,7 @@ class _Row:
     untried: Callable[[Facts], str] = lambda facts: ""
     shows_cost: bool = False
     spares: bool = False
+    beside: Callable[[Facts, Any], Any] | None = None
 
 
 def _option(
@@ -137,6 +152,15 @@ def _room(facts: Facts) -> tuple[float, str, str] | None:
     if facts.run.parts:
         return facts.memory.free / 2, "*arrays", ""
     return facts.memory.free / 2, "arrays", "; a batch is then a list with the tensor in it"
+
+
+def _no_room(facts: Facts) -> str:
+    kept = facts.keeping
+    if kept is None or kept.why:
+        return "" if kept is None else kept.why
+    if facts.memory is not None and kept.bytes <= facts.memory.free / 2:
+        return ""
+    return f"all pictures would take {kept} of memory, more than half of what is free; a folder has room"
 
 
 def _if(fits: bool) -> bool | None:
@@ -235,6 +259,16 @@ _TABLE: dict[str, _Row] = {
         "arrays = default_collate([dataset[i] for i in range(len(dataset))]); "
         "dataset = gofast.ArrayDataset({0[1]})",
         "tried with some of them, of which none looked random; all must fit in memory{0[2]}",
+    ),
+    "cache": _Row(
+        'cache="memory": what is the same in every epoch is made in the first',
+        lambda facts: facts.keeping,
+        lambda facts, kept: later(facts.loader, kept.samples, cache=True),
+        'gofast.{0.called}(..., cache="memory"), or a folder, which later runs find again',
+        "all pictures take {0} of memory, and the first epoch more time; {0.samples} of them were tried, in "
+        "later epochs with it and without",
+        _no_room,
+        beside=lambda facts, kept: later(facts.loader, kept.samples, cache=False),
     ),
     "float32": _Row(
         "float32 instead of float64: half the bytes, and what models take",

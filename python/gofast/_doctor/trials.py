@@ -13,7 +13,7 @@ from .apart import apart
 from .consume import Simulated, StandIn, Step, consume, nothing
 from .facts import Facts
 from .loaders import like
-from .remedies import FITTING, SIZE, Build, offered
+from .remedies import FITTING, SIZE, Build, Offer, offered
 from .verdicts import Remedy, Verdict
 
 
@@ -45,14 +45,13 @@ class Trials:
         return sorted(found, key=lambda remedy: -(remedy.gain or 0.0))
 
     def _try(self, keys: Sequence[str], seconds: float) -> None:
-        run, tried = self._facts.run, list[tuple[Remedy, Build]]()
+        run, tried = self._facts.run, list[Offer]()
         for key in keys if self._rounds else ():
             offer = None if key in self.known else offered(self._facts, key)
             if offer is not None:
-                remedy, build = offer
-                self.known[key] = remedy
-                if build is not None:
-                    tried.append((remedy, build))
+                self.known[key] = offer.remedy
+                if offer.build is not None:
+                    tried.append(offer)
         # The step of a larger batch would take longer, by an unknown time.
         step: Step = nothing
         if [*keys] != [SIZE]:
@@ -63,7 +62,7 @@ class Trials:
             rounds, rate = 1, run.rate  # the loop as it is has been measured, and starting it takes too long
             # A first batch that takes long to make is what more workers are for; only their start is not.
             starting = self._starting - run.wait * max(self._facts.workers, 1)
-            for remedy, _ in tried if starting > self._seconds else ():
+            for remedy, *_ in tried if starting > self._seconds else ():
                 if remedy.key == "num_workers":
                     late = f"{duration(starting)} pass before the workers start: give more seconds="
                     self.known[remedy.key] = replace(remedy, untried=late)
@@ -74,7 +73,7 @@ class Trials:
 
 def compare(
     loader: Any,
-    tried: Sequence[tuple[Remedy, Build]],
+    tried: Sequence[Offer],
     step: Step,
     seconds: float,
     rounds: int = 3,
@@ -88,7 +87,7 @@ def compare(
     as long as all should: the first change is always tried, and others may not be.
 
     Args:
-        tried: each with the function that builds its loader; called in a child.
+        tried: each has what builds its loader; called in a child.
         seconds: for all together.
         starting: seconds that the start of the loader's workers should take; no part of a rate.
         known: samples a second of the loader as it is; 0: to be measured.
@@ -97,6 +96,7 @@ def compare(
     patience = 4 * starting  # a change may have more workers
     before: list[float] = []
     after: list[list[float]] = [[] for _ in tried]
+    beside: list[list[float]] = [[] for _ in tried]
     failed = ["" for _ in tried]
     end = time.monotonic() + 3 * seconds + 5
     for _ in range(rounds if tried else 0):
@@ -104,19 +104,24 @@ def compare(
             break
         rate, why = (known, "") if known else rate_of(lambda: like(loader), step, slot, patience)
         if not rate:
-            return [replace(remedy, untried=f"the loader as it is failed: {why}") for remedy, _ in tried]
+            return [replace(remedy, untried=f"the loader as it is failed: {why}") for remedy, *_ in tried]
         before.append(rate)
-        for at, (_, build) in enumerate(tried):
+        for at, (_, build, other) in enumerate(tried):
             if failed[at]:
                 continue
             if at and time.monotonic() > end:
                 failed[at] = "" if after[at] else "no time was left for it: give more seconds="
                 continue
-            rate, failed[at] = rate_of(build, step, slot, patience)
-            after[at].append(rate)
+            if other is not None:
+                rate, failed[at] = rate_of(other, step, slot, patience)
+                beside[at].append(rate)
+            if not failed[at]:
+                assert build is not None
+                rate, failed[at] = rate_of(build, step, slot, patience)
+                after[at].append(rate)
     return [
-        replace(remedy, untried=why) if why else _with_gain(remedy, before, rates)
-        for (remedy, _), rates, why in zip(tried, after, failed, strict=True)
+        replace(remedy, untried=why) if why else _with_gain(remedy, others or before, rates)
+        for (remedy, *_), others, rates, why in zip(tried, beside, after, failed, strict=True)
     ]
 
 

@@ -29,16 +29,18 @@ from torchvision import transforms as T
 import gofast
 import planted
 from gofast import DoctorReport
-from gofast._core.machine import Machine
+from gofast._core.machine import Machine, MemoryUse
 from gofast._doctor import anatomy, apart, diagnosis, loaders, trials
 from gofast._doctor.consume import Run, consume, nothing
 from gofast._doctor.diagnosis import diagnose
 from gofast._doctor.facts import Facts
-from gofast._doctor.loaders import starting
-from gofast._doctor.remedies import offered
+from gofast._doctor.keeping import Keeping
+from gofast._doctor.loaders import is_native, starting
+from gofast._doctor.remedies import Offer, offered
 from gofast._doctor.variants import in_arrays, larger_batches
 from gofast._doctor.verdicts import Remedy
 from gofast.errors import OptionError
+from same import difference, seeded
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:This DataLoader will create"  # too many workers are what a test is about
@@ -489,6 +491,60 @@ def test_how_arrays_are_written() -> None:
         assert ("a batch is then a list" in offer[0].caution) == (batch is None)
 
 
+def pictures(folder: Path, *steps: Any, ending: str = "jpg", **options: Any) -> Facts:
+    """Facts of a loader of gofast's, on a machine with a gigabyte to spare."""
+    files = [folder / f"{i}.{ending}" for i in range(40)]
+    for i, file in enumerate(files):
+        if not file.exists():
+            Image.effect_noise((300 + i, 200), 60).convert("RGB").save(file)
+    data = gofast.ImageFiles(files, transform=T.Compose([*steps, T.ToTensor()]), **options)
+    loader = gofast.DataLoader(data, 8, shuffle=True)
+    return Facts(loader, 0, is_native(loader), 2, MemoryUse(2 << 30, 1 << 30, "machine"), True)
+
+
+@pytest.mark.parametrize("first", [T.Resize((64, 64)), T.RandomCrop(64)])
+def test_a_cache_is_tried_in_later_epochs(tmp_path: Path, first: Any) -> None:
+    facts = pictures(tmp_path, first)
+    time.sleep(2.2)  # kept.c's SETTLED_NS
+    offer = offered(facts, "cache")
+    assert offer is not None and offer.build and offer.beside and not offer.remedy.untried
+    assert 'gofast.ImageFiles(..., cache="memory")' in offer.remedy.code
+    assert facts.keeping is not None and f"{facts.keeping} of memory" in offer.remedy.caution
+    kept, plain = offer.build(), offer.beside()
+    for _ in range(2):
+        want, got = (seeded(1, lambda each=each: [*each]) for each in (plain, kept))
+        assert not difference(got, want)
+    assert (kept.stats()["cache_hits"], plain.stats()["cache_hits"]) == (80, 0)
+    inside = loaders.innermost(kept.dataset)._here().kept
+    assert inside.written[0] == 40
+    assert facts.keeping.bytes == pytest.approx(inside.written[1], rel=0.1)
+    assert facts.loader.dataset._options.cache is None and facts.loader.dataset._here().kept is None
+
+
+def test_where_no_cache_is_tried(tmp_path: Path) -> None:
+    facts = pictures(tmp_path, T.Resize((64, 64)), cache="memory")
+    assert facts.native and offered(facts, "cache") is None  # it has one
+    facts = pictures(tmp_path, T.Lambda(lambda picture: picture))
+    assert not facts.native and offered(facts, "cache") is None
+    assert offered(Facts(DataLoader(planted.Numbers(), 4), 0, False, 2, None, True), "cache") is None
+    offer = offered(pictures(tmp_path, T.Resize((64, 64)), ending="gif"), "cache")
+    assert offer is not None and offer.build is None and "Pillow decodes them" in offer.remedy.untried
+    facts = pictures(tmp_path, T.Resize((64, 64)))
+    facts.__dict__["keeping"] = Keeping("ImageFiles", 40, 3 << 28)
+    offer = offered(facts, "cache")
+    assert offer is not None and offer.build is None and "805.3 MB of memory, more" in offer.remedy.untried
+    facts.memory = MemoryUse(4 << 30, 3 << 29, "machine")
+    offer = offered(facts, "cache")
+    assert offer is not None and offer.build is not None
+
+
+def test_a_change_is_compared_with_what_its_offer_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "rate_of", lambda build, *_: (build(), ""))
+    monkeypatch.setattr(trials, "like", lambda loader: 2.0)
+    changes = [Offer(Remedy("a", "a"), lambda: 6.0, lambda: 4.0), Offer(Remedy("b", "b"), lambda: 6.0)]
+    assert [change.gain for change in trials.compare([], changes, nothing, 1.0)] == [1.5, 3.0]
+
+
 class Shards(Dataset[Any]):
     """Keeps the shard of the sample before; or all."""
 
@@ -548,7 +604,7 @@ def test_trials_end_when_they_have_taken_too_long(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(trials, "rate_of", rate_of)
     monkeypatch.setattr(trials, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    changes = [(Remedy(name, name), list) for name in "abc"]
+    changes = [Offer(Remedy(name, name), list) for name in "abc"]
     first, *others = trials.compare([], changes, nothing, 2.0)
     assert (first.gain, first.rounds) == (1.0, 1)
     assert all(other.gain is None and "more seconds=" in other.untried for other in others)
