@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/picture"
+	"github.com/gofast-org/gofast/gofast/source/kept"
 	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
@@ -19,6 +20,7 @@ const (
 	otherKind kind = iota
 	pictureKind
 	tableKind
+	recordKind
 )
 
 // format is a format of pictures.
@@ -100,6 +102,8 @@ func kindOf(path string, head []byte) (kind, *format) {
 	tableName := TableEnding(path)
 	f := pictureOf(head)
 	switch {
+	case kept.Is(path, head):
+		return recordKind, nil
 	case f != nil && (f.sure == nil || tableName == ""):
 		return pictureKind, f
 	case tableName != "", formats.Of(head) != "" && !isOtherZip(head):

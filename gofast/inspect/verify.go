@@ -12,6 +12,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
+	"github.com/gofast-org/gofast/gofast/source/kept"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/cache"
 	"github.com/gofast-org/gofast/gofast/table/formats"
@@ -24,7 +25,8 @@ type Verification struct {
 	Seconds  float64 `json:"seconds"`
 	Pictures int64   `json:"pictures"` // all of them, also damaged ones and those that were not checked
 	Tables   int64   `json:"tables"`
-	Others   int64   `json:"others"` // files that are neither: they were not read
+	Records  int64   `json:"records"` // files of cache= of pictures
+	Others   int64   `json:"others"`  // files that are none of these: they were not read
 	// Damaged are files that training would fail on, and links that lead back to a folder that they lie in, at most 100
 	// of each folder given.
 	Damaged []Problem `json:"damaged"`
@@ -170,6 +172,13 @@ func (r *reader) verify(ctx context.Context, i int) error {
 		r.lock.Unlock()
 	case what == tableKind:
 		return r.table(ctx, i, 1)
+	case what == recordKind:
+		err := kept.Verify(ctx, f)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.found(i, err, false)
+		r.add(f.Size())
 	default:
 		r.add(f.Size())
 	}
@@ -186,6 +195,8 @@ func (v *verifier) tell(what kind, size int64) {
 		v.report.Pictures++
 	case tableKind:
 		v.report.Tables++
+	case recordKind:
+		v.report.Records++
 	default:
 		v.report.Others++
 	}

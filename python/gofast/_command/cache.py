@@ -1,4 +1,4 @@
-"""gofast cache: what gofast keeps on disk, and clearing it."""
+"""gofast cache: what gofast keeps on disk, what it is worth, and clearing it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,33 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from .. import errors
 from .._core.kept import user_cache
 from .._core.progress import printable
 from .._core.units import many, size
+from .._images.kept import made_by
+from .._images.kept_sets import set_at
 from .._tables.cache import open_cache
-from . import output
+from . import output, verify
 
 _DESCRIPTION = """Lists or clears what gofast keeps on disk: lists of large picture folders, indexes of
-TFRecord files and compiled GPU kernels, in the user's cache folder, and caches of tables in the folders that
-are given. All of it is made again when it is needed. Caches of tables are known by their content, and only
-whole ones; no other file is touched."""
+TFRecord files and compiled GPU kernels, in the user's cache folder, and caches of tables and pictures
+(cache=) in the folders that are given. All of it is made again when it is needed. Caches are known by their
+content, and those of tables only if they are whole; no other file is touched.
 
+info says more of pictures: which steps were done to how many, how many files are the same as then, and
+whether this gofast with this torch and Pillow uses what was made. verify is gofast verify: it compares all
+checksums. An epoch of your own loader, which alone knows your transform, fills a cache of pictures."""
+
+_ACTIONS = {
+    "list": "say what is there",
+    "info": "list it, and say more of pictures",
+    "verify": "compare all checksums",
+    "clear": "remove it",
+}
+_PICTURES = "cache of pictures"
 _KINDS = {
     "folders": "list of a picture folder",
     "kernels": "compiled GPU kernel",
@@ -43,32 +57,39 @@ def add(parsers: output.Parsers) -> None:
         parsers,
         "cache",
         run,
-        "list or clear what gofast keeps on disk",
+        "list, verify or clear what gofast keeps on disk",
         _DESCRIPTION,
         """gofast cache list
 gofast cache list data/ experiments/
+gofast cache info data/pixels
+gofast cache verify data/pixels
 gofast cache clear
 gofast cache clear data/ --yes""",
     )
-    parser.add_argument("action", choices=("list", "clear"))
-    parser.add_argument(
-        "folders",
-        metavar="FOLDER",
-        nargs="*",
-        default=[],  # without it, argparse says that FOLDER is required
-        help="where to look for caches of tables, with all below (default: nowhere)",
-    )
-    parser.add_argument("--yes", action="store_true", help="clear without asking")
-    output.add_json(parser)
+    actions = parser.add_subparsers(dest="action", required=True)
+    for name, what in _ACTIONS.items():
+        action = actions.add_parser(name, help=what, description=what)
+        action.add_argument(
+            "folders",
+            metavar="FOLDER",
+            nargs="+" if name == "verify" else "*",
+            help="where to look for caches of tables and pictures, with all below (default: nowhere)",
+        )
+        output.add_json(action)
+        action.set_defaults(refuse=action.error)
+        if name == "clear":
+            action.add_argument("--yes", action="store_true", help="without asking")
 
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
+    if given.action == "verify":
+        return verify.run(argparse.Namespace(paths=given.folders, threads=None, json=given.json))
     for folder in given.folders:
         if not os.path.isdir(folder):
             raise errors.OptionError(f"{folder} is not a folder")
     unreadable: list[OSError] = []
-    found = [*_own(), *(one for folder in given.folders for one in _tables(folder, unreadable))]
+    found = [*_own(), *(one for folder in given.folders for one in _caches(folder, unreadable))]
     kept = list({os.path.realpath(one.path): one for one in found}.values())  # a folder may lie in another
     for error in unreadable:
         output.note(f"{error.filename}: {error.strerror}")
@@ -81,14 +102,62 @@ def run(given: argparse.Namespace) -> int:
     total = sum(one.bytes for one in kept)
     if given.json:
         files = [asdict(one) for one in kept]
-        output.print_json({"action": given.action, "files": files, "bytes": total})
+        more = (
+            {"sets": [_told(one.path) for one in kept if one.kind == _PICTURES]}
+            if given.action == "info"
+            else {}
+        )
+        output.print_json({"action": given.action, "files": files, "bytes": total, **more})
     else:
         for one in kept:
             name = printable(one.path)
             output.print_text(f"{size(one.bytes):>9}  {one.kind:<24}  {name}\n")
+            if given.action == "info" and one.kind == _PICTURES:
+                output.print_text(_text(_told(one.path)))
         what = "removed" if given.action == "clear" else "kept"
-        print(f"{what}: {many(len(kept), 'file')}, {size(total)}")
+        print(f"{what}: {_count(kept)}, {size(total)}")
     return output.FAILED if failed else output.DONE
+
+
+def _count(kept: list[Kept]) -> str:
+    sets = sum(one.kind == _PICTURES for one in kept)
+    return many(len(kept) - sets, "file") + f" and {many(sets, 'cache')} of pictures" * (sets > 0)
+
+
+def _told(path: str) -> dict[str, Any]:
+    """What is to be said of a cache of pictures."""
+    found = set_at(path)
+    assert found is not None
+    here = made_by()
+    differs = [name for name in here if found.made_for.get(name) != here[name]]
+    return {
+        "path": path,
+        "root": found.made_for["root"],
+        "steps": found.made_for["steps"],
+        "pictures": found.fits(),
+        "differs": differs,
+    }
+
+
+def _text(told: dict[str, Any]) -> str:
+    pictures = told["pictures"]
+    steps = ", ".join(_step(dict(step)) for step in told["steps"]) or "decoding only"
+    state = (
+        f"{many(sum(pictures.values()), 'picture')}, of which {pictures['changed']} have changed since, and "
+    )
+    others = ", ".join(told["differs"])
+    lines = (
+        f"pictures of  {printable(told['root'])}",
+        f"steps        {printable(steps)}",
+        f"records of   {state}{pictures['gone']} are gone",
+        f"used here    {f'no: it was made with another {others}' if others else 'yes'}",
+    )
+    return "".join(f"{'':11}{line}\n" for line in lines)
+
+
+def _step(step: dict[str, Any]) -> str:
+    name = step.pop("op", "")
+    return f"{name}({', '.join(f'{key}={value}' for key, value in step.items())})"
 
 
 def home() -> Path:
@@ -103,8 +172,12 @@ def _own() -> Iterator[Kept]:
                 yield Kept(str(path), kind, path.stat().st_size)
 
 
-def _tables(folder: str, unreadable: list[OSError]) -> Iterator[Kept]:
+def _caches(folder: str, unreadable: list[OSError]) -> Iterator[Kept]:
     for place, _, names in sorted(os.walk(folder, onerror=unreadable.append)):
+        pictures = set_at(place)
+        if pictures is not None:
+            yield Kept(place, _PICTURES, pictures.bytes)
+            continue
         for name in sorted(names):
             path = Path(place, name)
             if _is_table(path):
@@ -132,7 +205,7 @@ def _agreed(kept: list[Kept]) -> bool:
     for one in kept:
         output.note(f"{one.path} ({size(one.bytes)})")
     # Not by input(), which asks on stdout: that may be a pipe that waits for JSON.
-    print(f"remove {many(len(kept), 'file')}? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"remove {_count(kept)}? [y/N] ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline() if sys.stdin is not None else ""
     if answer.strip().lower() not in ("y", "yes"):
         output.note("nothing was removed: say --yes to remove them")
@@ -145,7 +218,11 @@ def _clear(kept: list[Kept]) -> tuple[list[Kept], bool]:
     gone, failed = [], False
     for one in kept:
         try:
-            os.unlink(one.path)
+            pictures = set_at(one.path) if one.kind == _PICTURES else None
+            if pictures is not None:
+                pictures.remove()
+            else:
+                os.unlink(one.path)
             gone.append(one)
         except OSError as error:
             output.note(f"{one.path}: {error.strerror}")

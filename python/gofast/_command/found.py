@@ -139,7 +139,8 @@ def _verified(found: Verification) -> Iterator[str]:
     yield (
         f"{many(found['files'], 'file')} in {size(found['bytes'])} read in {duration(found['seconds'])}: "
         f"{many(found['pictures'], 'picture')}, {many(found['tables'], 'table')}, "
-        f"{found['others']} of other kinds"
+        + f"{many(found['records'], 'file')} of cache= of pictures, " * bool(found["records"])
+        + f"{found['others']} of other kinds"
     )
     for _, why in sorted(found.get("missing_libraries", {}).items()):
         yield f"a library is missing\t{printable(why)}"

@@ -38,6 +38,7 @@ class Verification(_Rest):
     seconds: float
     pictures: int
     tables: int
+    records: int
     others: int
     damaged: list[Problem]
     unchecked: list[Problem]

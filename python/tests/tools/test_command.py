@@ -98,7 +98,7 @@ def test_json_has_the_keys_of_the_documentation(
         "scan": [scan, said("scan", tmp_path / "notes.txt")],
         "verify": [said("verify", tmp_path)],
         "convert": [said("convert", tmp_path / "t.npz", tmp_path / "new.npz", "--label", "")],
-        "cache": [said("cache", "list")],
+        "cache": [said("cache", "list"), said("cache", "info", tmp_path)],
         "info": [said("info")],
         "pictures": [scan["pictures"]],
         "classes": scan["classes"],
