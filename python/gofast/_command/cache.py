@@ -20,7 +20,7 @@ from .._tables.cache import open_cache
 from . import output, verify
 
 _DESCRIPTION = """Lists or clears what gofast keeps on disk: lists of large picture folders, indexes of
-TFRecord files and compiled GPU kernels, in the user's cache folder, and caches of tables and pictures
+TFRecord files and compiled GPU kernels, in the user's cache folder, or the caches of tables and pictures
 (cache=) in the folders that are given. All of it is made again when it is needed. Caches are known by their
 content, and those of tables only if they are whole; no other file is touched.
 
@@ -73,7 +73,7 @@ gofast cache clear data/ --yes""",
             "folders",
             metavar="FOLDER",
             nargs="+" if name == "verify" else "*",
-            help="where to look for caches of tables and pictures, with all below (default: nowhere)",
+            help="where caches of tables and pictures lie, here or below (default: the user's cache)",
         )
         output.add_json(action)
         action.set_defaults(refuse=action.error)
@@ -89,7 +89,8 @@ def run(given: argparse.Namespace) -> int:
         if not os.path.isdir(folder):
             raise errors.OptionError(f"{folder} is not a folder")
     unreadable: list[OSError] = []
-    found = [*_own(), *(one for folder in given.folders for one in _caches(folder, unreadable))]
+    within = (one for folder in given.folders for one in _caches(folder, unreadable))
+    found = within if given.folders else _own()
     kept = list({os.path.realpath(one.path): one for one in found}.values())  # a folder may lie in another
     for error in unreadable:
         output.note(f"{error.filename}: {error.strerror}")
