@@ -65,7 +65,8 @@ static uint8_t *encode(trial *t, uint8_t *out, int n, int width, int bound) {
         if (dice(t, 2)) {
             for (count = 2 * (count < n || !dice(t, 50) ? count : n); count > 127; count >>= 7) *out++ = (uint8_t)(count | 128);
             *out++ = (uint8_t)count;
-            if (width) *out++ = (uint8_t)dice(t, bound);
+            int value = dice(t, bound);
+            for (int bit = 0; bit < width; bit += 8) *out++ = (uint8_t)(value >> bit);
             n -= count / 2;
         } else {
             int groups = 1 + dice(t, 60);
@@ -92,6 +93,16 @@ static void runs8(trial *t) {
     result(t, status == GF_OK);
 }
 
+static void entries(trial *t) {
+    int width = dice(t, 17), n = dice(t, 900), size = 1 << dice(t, 4), bound = 1 + dice(t, 1 << width);
+    uint8_t *table = take(t, (size_t)(bound * size), 1, GF_READ), *dst = take(t, (size_t)(n * size), 1, GF_MAKE), *src = take(t, 4096, 1, GF_READ);
+    int64_t length = encode(t, src, n, width, bound) - src;
+    begin(t);
+    int status = gf_entries(t->level, src, dice(t, 8) ? length : dice(t, (int)length + 1), width, dst, n, table, (uint64_t)bound, size);
+    if (status) memset(dst, 0, (size_t)(n * size));
+    result(t, status == GF_OK);
+}
+
 static void rows(trial *t) {
     int64_t size = 1 << dice(t, 4), count = 1 + dice(t, 150), columns = 1 + dice(t, 90);
     int64_t apart = count * size + dice(t, 4), row = columns * size + dice(t, 9);
@@ -103,5 +114,5 @@ static void rows(trial *t) {
 
 const kernel gf_other_kernels[] = {
     {"resize", resize_best, resize}, {"png unfilter", two, unfilter}, {"png expand", two, expand},
-    {"page runs", gf_page_level, runs8}, {"page rows", gf_page_level, rows}, {0},
+    {"page runs", gf_page_level, runs8}, {"page entries", gf_page_level, entries}, {"page rows", gf_page_level, rows}, {0},
 };

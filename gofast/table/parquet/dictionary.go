@@ -1,6 +1,8 @@
 package parquet
 
 import (
+	"unsafe"
+
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/parquet/page"
 )
@@ -68,15 +70,17 @@ func (d *numbers[T]) lookup(v *values, dst []T) error {
 		}
 		return nil
 	}
-	indexes, err := v.indexes(len(dst))
-	if err != nil {
+	if err := v.indexed(); err != nil {
 		return err
 	}
-	entries := d.dict.entries
-	for i, x := range indexes {
-		dst[i] = entries[x]
+	if s := page.Best.Entries(v.data[1:], int(v.data[0]), table.Bytes(dst), table.Bytes(d.dict.entries), int(unsafe.Sizeof(dst[0]))); s != page.OK {
+		return damaged("bad dictionary indexes: %v", s)
 	}
 	if d.dict.bad != nil {
+		indexes, err := v.indexes(len(dst))
+		if err != nil {
+			return err
+		}
 		for i, x := range indexes {
 			if d.dict.bad[x] {
 				err := d.entry(v.p, int(x))
@@ -93,8 +97,8 @@ func (d *numbers[T]) lookup(v *values, dst []T) error {
 
 // indexes decodes n dictionary indexes, each checked against the dictionary.
 func (v *values) indexes(n int) ([]uint32, error) {
-	if len(v.data) == 0 || v.data[0] > 32 {
-		return nil, damaged("dictionary indexes without a valid width")
+	if err := v.indexed(); err != nil {
+		return nil, err
 	}
 	indexes, err := grow(v.p.w, &v.p.w.indexes, n)
 	if err != nil {
@@ -104,4 +108,12 @@ func (v *values) indexes(n int) ([]uint32, error) {
 		return nil, damaged("bad dictionary indexes: %v", s)
 	}
 	return indexes, nil
+}
+
+// indexed checks the width of the page's indexes.
+func (v *values) indexed() error {
+	if len(v.data) == 0 || v.data[0] > 32 {
+		return damaged("dictionary indexes without a valid width")
+	}
+	return nil
 }

@@ -36,9 +36,10 @@ const (
 	// leastLine is the least part of a row that a tile writes, in bytes: row
 	// groups of more than a million rows get larger tiles instead.
 	leastLine = 16
-	// jobColumns are decoded by one goroutine at a time; their bytes are read
-	// together.
+	// jobColumns are decoded by one goroutine at a time, or fewer where a thread
+	// would have less than jobsEach jobs of a tile; their bytes are read together.
 	jobColumns = 16
+	jobsEach   = 4
 )
 
 // plan cuts the work into tiles, and jobs that need none. size is the bytes of
@@ -98,9 +99,10 @@ func (r *Reader) cut(features, labels []*column, from, to, most int) (tiles []*t
 
 func (r *Reader) newTile(outputs []output, from, to int) *tile {
 	t := &tile{outputs: outputs, first: r.meta.groups[from].first}
+	each := len(outputs) * (to - from) / (jobsEach * r.opts.Threads)
 	for g := from; g < to; g++ {
 		t.rows += r.meta.groups[g].rows
-		for part := range slices.Chunk(outputs, jobColumns) {
+		for part := range slices.Chunk(outputs, min(max(each, 1), jobColumns)) {
 			t.jobs = append(t.jobs, job{group: g, outputs: part, tile: t})
 		}
 	}

@@ -175,7 +175,7 @@ func spread[T any](v *values, dst []T, absent T) {
 
 // replaceNaN puts the fill value where a float is NaN.
 func (d *numbers[T]) replaceNaN(v *values, dense []T) error {
-	if !d.c.kind.isFloat() {
+	if !d.c.kind.isFloat() || !page.Best.HasNaN(table.Bytes(dense), int(unsafe.Sizeof(T(0)))) {
 		return nil
 	}
 	for i, x := range dense {

@@ -32,8 +32,15 @@ func (l Level) Runs8(src []byte, width int, dst []byte, table *[256]byte, size i
 // Runs32 decodes len(dst) values of width 0..32 bits. A value of size or more
 // is OutOfRange.
 func (l Level) Runs32(src []byte, width int, dst []uint32, size uint64) Status {
-	return Status(C.gf_runs32(cbytes(src), C.int64_t(len(src)), C.int(width),
+	return Status(C.gf_runs32(C.int(l), cbytes(src), C.int64_t(len(src)), C.int(width),
 		(*C.uint32_t)(unsafe.SliceData(dst)), C.int64_t(len(dst)), C.uint64_t(size)))
+}
+
+// Entries decodes values of width 0..32 bits and writes table[value], each of size bytes. A value without an entry
+// is OutOfRange.
+func (l Level) Entries(src []byte, width int, dst, table []byte, size int) Status {
+	return Status(C.gf_entries(C.int(l), cbytes(src), C.int64_t(len(src)), C.int(width), unsafe.Pointer(unsafe.SliceData(dst)),
+		C.int64_t(len(dst)/size), unsafe.Pointer(unsafe.SliceData(table)), C.uint64_t(len(table)/size), C.int(size)))
 }
 
 // Narrow32 writes len(dst) little-endian int32 values of src as bytes; false
@@ -47,6 +54,11 @@ func (l Level) Narrow32(src, dst []byte) bool {
 func (l Level) Narrow64(src, dst []byte) bool {
 	_ = src[:8*len(dst)]
 	return C.gf_narrow64(unsafe.Pointer(unsafe.SliceData(src)), cbytes(dst), C.int64_t(len(dst))) == 0
+}
+
+// HasNaN says whether one of the floats, of size bytes each, is NaN.
+func (l Level) HasNaN(src []byte, size int) bool {
+	return C.gf_has_nan(unsafe.Pointer(unsafe.SliceData(src)), C.int64_t(len(src)/size), C.int(size)) != 0
 }
 
 // Rows writes the columns of t as rows into dst, whose rows are rowBytes apart.

@@ -20,11 +20,17 @@ int gf_runs8(int level, const uint8_t *src, int64_t len, int width, uint8_t *dst
              const uint8_t table[256], int size);
 
 // Decodes n values of width 0..32 bits. A value >= size is GF_RANGE.
-int gf_runs32(const uint8_t *src, int64_t len, int width, uint32_t *dst, int64_t n, uint64_t size);
+int gf_runs32(int level, const uint8_t *src, int64_t len, int width, uint32_t *dst, int64_t n, uint64_t size);
+
+// Decodes n values of width 0..32 bits and writes table[value], of so many bytes each. A value >= size is GF_RANGE.
+int gf_entries(int level, const uint8_t *src, int64_t len, int width, void *dst, int64_t n, const void *table, uint64_t size, int bytes);
 
 // Narrows n little-endian integers to bytes; non-zero when one is outside 0..255.
 int gf_narrow32(const void *src, uint8_t *dst, int64_t n);
 int gf_narrow64(const void *src, uint8_t *dst, int64_t n);
+
+// Whether one of n floats of 4 or 8 bytes is NaN.
+int gf_has_nan(const void *src, int64_t n, int size);
 
 // Writes cols columns (each column_bytes apart, rows values of size bytes) as
 // rows that are row_bytes apart.

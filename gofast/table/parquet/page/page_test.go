@@ -3,9 +3,11 @@ package page
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 func levels() []Level {
@@ -76,12 +78,14 @@ func TestRunsDecodeWhatWasEncoded(t *testing.T) {
 		for _, n := range []int{0, 1, 7, 8, 9, 63, 64, 65, 200, 1000} {
 			values := randomValues(rng, n, width)
 			src := encodeRuns(rng, values, width)
-			got := make([]uint32, n)
-			if s := Best.Runs32(src, width, got, 1<<width); s != OK {
-				t.Fatalf("width %d, %d values: %v", width, n, s)
-			}
-			if !slices.Equal(got, values) {
-				t.Fatalf("width %d: %v, want %v", width, got, values)
+			for _, level := range levels() {
+				got := make([]uint32, n+16)
+				if s := level.Runs32(src, width, got[:n], 1<<width); s != OK {
+					t.Fatalf("level %d, width %d, %d values: %v", level, width, n, s)
+				}
+				if !slices.Equal(got[:n], values) || slices.Max(got[n:]) > 0 {
+					t.Fatalf("level %d, width %d: %v, want %v", level, width, got, values)
+				}
 			}
 			if width > 8 {
 				continue
@@ -105,6 +109,66 @@ func TestRunsDecodeWhatWasEncoded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Entries of any size are what the indexes say, and an index without one is refused, wherever it stands.
+func TestEntries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for trial := range 3000 {
+		size, width, n := 1<<rng.IntN(4), rng.IntN(17), 1+rng.IntN(2000)
+		values := randomValues(rng, n, width)
+		src := encodeRuns(rng, values, width)
+		src = src[:len(src):len(src)]
+		top := int(slices.Max(values))
+		table, want := make([]byte, (top+1)*size), []byte(nil)
+		for i := range table {
+			table[i] = byte(rng.Uint32())
+		}
+		for _, v := range values {
+			want = append(want, table[int(v)*size:][:size]...)
+		}
+		for _, level := range levels() {
+			got := bytes.Repeat([]byte{0xAA}, n*size+64)
+			if s := level.Entries(src, width, got[:n*size], table, size); s != OK {
+				t.Fatalf("trial %d, level %d, width %d: %v", trial, level, width, s)
+			}
+			if !bytes.Equal(got[:n*size], want) || !bytes.Equal(got[n*size:], bytes.Repeat([]byte{0xAA}, 64)) {
+				t.Fatalf("trial %d, level %d, width %d, %d values of %d bytes differ", trial, level, width, n, size)
+			}
+			if s := level.Entries(src, width, got[:n*size], table[:top*size], size); s != OutOfRange {
+				t.Fatalf("trial %d, level %d, width %d: %v without the largest of its entries", trial, level, width, s)
+			}
+			if s := level.Entries(src[:rng.IntN(len(src))], width, got[:n*size], table, size); s == Overrun {
+				t.Fatalf("trial %d, level %d, width %d: %v of a part", trial, level, width, s)
+			}
+		}
+	}
+}
+
+func TestHasNaN(t *testing.T) {
+	for n := range 70 {
+		small, large := make([]float32, n), make([]float64, n)
+		ask := func() [2]bool {
+			return [2]bool{Best.HasNaN(bytesOf(small), 4), Best.HasNaN(bytesOf(large), 8)}
+		}
+		for i := range n {
+			small[i], large[i] = float32(math.Inf(i%2-1)), math.MaxFloat64
+		}
+		if ask() != [2]bool{} {
+			t.Fatalf("a NaN in %d numbers", n)
+		}
+		for i := range n {
+			small[i], large[i] = float32(math.NaN()), math.NaN()
+			if ask() != [2]bool{true, true} {
+				t.Fatalf("no NaN at %d of %d", i, n)
+			}
+			small[i], large[i] = 0, 0
+		}
+	}
+}
+
+func bytesOf[T any](values []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(*new(T))))
 }
 
 func TestRunsRefuse(t *testing.T) {
@@ -133,8 +197,13 @@ func TestRunsRefuse(t *testing.T) {
 				t.Errorf("%s, level %d: %v, want %v", c.name, level, got, c.want)
 			}
 		}
-		if got := Best.Runs32(c.src, c.width, make([]uint32, 100), uint64(c.size)); got != c.want {
-			t.Errorf("%s, 32 bits: %v, want %v", c.name, got, c.want)
+		for _, level := range levels() {
+			if got := level.Runs32(c.src, c.width, make([]uint32, 100), uint64(c.size)); got != c.want {
+				t.Errorf("%s, 32 bits, level %d: %v, want %v", c.name, level, got, c.want)
+			}
+			if got := level.Entries(c.src, c.width, make([]byte, 400), make([]byte, 4*c.size), 4); got != c.want {
+				t.Errorf("%s, entries, level %d: %v, want %v", c.name, level, got, c.want)
+			}
 		}
 	}
 }
@@ -166,18 +235,24 @@ func TestNarrow(t *testing.T) {
 }
 
 func TestRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
 	for _, size := range []int{1, 2, 4, 8} {
 		const rows, cols = 70, 81
 		tile := Tile{make([]byte, cols*(rows*size+3)), rows*size + 3, rows, cols, size}
 		for i := range tile.Data {
-			tile.Data[i] = byte(i * 7)
+			tile.Data[i] = byte(rng.Uint32())
 		}
-		got := make([]byte, rows*(cols*size+5))
-		Best.Rows(tile, got, cols*size+5)
-		for r := range rows {
-			for c := range cols {
-				if !bytes.Equal(got[r*(cols*size+5)+c*size:][:size], tile.Data[c*(rows*size+3)+r*size:][:size]) {
-					t.Fatalf("row %d, column %d of %d bytes differs", r, c, size)
+		for _, level := range levels() {
+			got := make([]byte, rows*(cols*size+5))
+			level.Rows(tile, got, cols*size+5)
+			for r := range rows {
+				for c := range cols {
+					if !bytes.Equal(got[r*(cols*size+5)+c*size:][:size], tile.Data[c*(rows*size+3)+r*size:][:size]) {
+						t.Fatalf("level %d: row %d, column %d of %d bytes differs", level, r, c, size)
+					}
+				}
+				if !bytes.Equal(got[r*(cols*size+5)+cols*size:][:5], make([]byte, 5)) {
+					t.Fatalf("level %d: wrote behind row %d", level, r)
 				}
 			}
 		}
