@@ -157,6 +157,8 @@ type Options struct {
 	// Uncounted spares the pass that counts the rows of a packed text file: Rows says no
 	// useful bound then, and Decode is not called.
 	Uncounted bool
+	// Scratch has memory for decoding; nil: each decode takes its own.
+	Scratch *Scratch
 	// Progress is called with the bytes of the source that were just finished;
 	// from any goroutine; may be nil.
 	Progress func(bytes int64)

@@ -51,8 +51,11 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 	if err != nil {
 		return err
 	}
+	if options.uncounted {
+		o.scratch = &table.Scratch{}
+	}
 	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
-		Threads: threads, Limits: lim, Budget: o.budget, Uncounted: options.uncounted}
+		Threads: threads, Limits: lim, Budget: o.budget, Uncounted: options.uncounted, Scratch: o.scratch}
 	var done atomic.Int64 // bytes of all sources
 	total := int64(0)     // set before decoding starts
 	decodeOptions.Progress = func(n int64) {

@@ -150,6 +150,7 @@ type opened struct {
 	bound      int64      // rows at most
 	exact      bool       // bound is the number of rows
 	budget     *limits.Budget
+	scratch    *table.Scratch
 	rests      bool     // files are open while they are read only
 	parts      []origin // where the readers' rows begin, of parts; nil: the readers are of whole files
 }
@@ -161,6 +162,7 @@ type origin struct {
 }
 
 func (o *opened) close() {
+	o.scratch.Empty()
 	for _, r := range o.readers {
 		r.Close()
 	}

@@ -230,7 +230,7 @@ var ErrRoom = errors.New("the rows do not fit the memory")
 // into decodes into memory of the caller.
 func (o *opened) into(ctx context.Context, m []byte) (Decoded, error) {
 	var d Decoded
-	err := o.decode(ctx, func(t table.Type) (memory, error) {
+	alloc := func(t table.Type) (memory, error) {
 		labelsAt, size, err := o.sizes(t)
 		if err == nil && size > int64(len(m)) && !o.exact {
 			if err = o.count(ctx); err == nil {
@@ -245,7 +245,11 @@ func (o *opened) into(ctx context.Context, m []byte) (Decoded, error) {
 			return memory{}, err
 		}
 		return memory{m[:labelsAt], m[labelsAt:size], func() {}}, nil
-	})
+	}
+	err := o.decode(ctx, alloc)
+	if errors.Is(err, errs.ErrLimit) && o.scratch.Empty() { // what other parts left there may be what is lacking
+		err = o.decode(ctx, alloc)
+	}
 	d.Schema, d.FD = o.schema, -1
 	return d, err
 }

@@ -7,26 +7,41 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 )
 
-// crew is the workers of one Decode or Range.
+// crew is the workers of a Decode or Range, and of those after it where there is a
+// table.Scratch.
 type crew struct {
 	r    *Reader
 	mu   sync.Mutex
 	idle []*worker
 	size int
+	tile tileMemory
 }
 
 func (r *Reader) newCrew() *crew {
-	c := &crew{r: r, size: r.opts.Threads}
-	for range c.size {
-		c.idle = append(c.idle, &worker{r: r})
+	c, ok := r.opts.Scratch.Take().(*crew)
+	if !ok {
+		c = &crew{size: r.opts.Threads}
+		for range c.size {
+			c.idle = append(c.idle, &worker{})
+		}
+	}
+	c.r, c.tile.r = r, r
+	for _, w := range c.idle {
+		w.r = r
 	}
 	return c
 }
 
-func (c *crew) close() {
+// done ends a run of jobs.
+func (c *crew) done() { c.r.opts.Scratch.Leave(c) }
+
+// Close gives the memory back.
+func (c *crew) Close() error {
 	for _, w := range c.idle {
 		w.close()
 	}
+	c.tile.free()
+	return nil
 }
 
 // each calls do for 0..n-1 on the crew's threads, with a worker of its own.

@@ -25,7 +25,7 @@ func (r *Reader) Range(ctx context.Context, sel table.Selection) (features table
 		jobs = append(jobs, t.jobs...)
 	}
 	crew := r.newCrew()
-	defer crew.close()
+	defer crew.done()
 	err = crew.each(ctx, len(jobs), func(ctx context.Context, w *worker, i int) error {
 		j := &jobs[i]
 		windows, err := w.windows(j)

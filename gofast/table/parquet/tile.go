@@ -34,15 +34,13 @@ var decoders = [...]func(ctx context.Context, r *Reader, features, labels []*col
 // again for the next.
 func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*column, fillAt func(int) *float64, dst table.Target) error {
 	crew := r.newCrew()
-	defer crew.close()
-	memory := &tileMemory{r: r}
-	defer memory.free()
+	defer crew.done()
 	m := dst.Features
 	tiles, jobs := r.plan(features, labels, m.Type.Size())
 	for _, t := range append(tiles, nil) {
 		var cells []T
 		if t != nil {
-			b, err := memory.bytes(int(t.rows) * len(t.outputs) * m.Type.Size())
+			b, err := crew.tile.bytes(int(t.rows) * len(t.outputs) * m.Type.Size())
 			if err != nil {
 				return err
 			}

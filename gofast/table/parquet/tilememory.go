@@ -6,9 +6,8 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
-// tileMemory is the memory of one Decode's tiles: mapped, so that it can ask for
-// huge pages (16 MB of the Go heap cost 4,000 page faults, 4 ms of one core),
-// and owned by Decode, which unmaps it after the last job has ended.
+// tileMemory is the memory of a crew's tiles: mapped, so that it can ask for
+// huge pages (16 MB of the Go heap cost 4,000 page faults, 4 ms of one core).
 type tileMemory struct {
 	r *Reader
 	b []byte

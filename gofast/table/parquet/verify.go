@@ -22,7 +22,7 @@ func (r *Reader) Verify(ctx context.Context) error {
 	var unfit *errs.Error
 	first := math.MaxInt
 	crew := r.newCrew()
-	defer crew.close()
+	defer crew.done()
 	err := crew.each(ctx, len(leaves)*len(r.meta.groups), func(ctx context.Context, w *worker, i int) error {
 		g, leaf := i/len(leaves), i%len(leaves)
 		if r.meta.groups[g].rows == 0 {

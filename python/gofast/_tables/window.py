@@ -45,9 +45,10 @@ class Window(RowDataset):
 
     def end(self) -> None:
         """Nobody reads the rows any more."""
-        self._per_process = None  # it holds this window, and so its memory until a garbage collection
+        self._per_process = None  # its view holds the window, and both the memory, until garbage is collected
         if self._end is not None:
             self._end()
+            self._end = None
 
     def _place(self, row: int) -> Place:
         return self._locate(row)
@@ -73,28 +74,34 @@ def batches(
         collate: called with the rows of a batch; None: torch's own.
     """
     waiting, count = list[Some](), 0  # of a batch that is not full
-    maker = _Maker(collate)
-    for window, rows in given:
-        start, total = 0, len(rows)
-        if waiting:
-            start = min(size - count, total)
-            waiting.append((window, rows[:start]))
-            count += start
-            if count < size:
-                continue
-            yield maker.made(waiting), size
-            for used, _ in waiting[:-1]:
-                used.end()
-            waiting, count = [], 0
-        while start + size <= total:
-            yield maker.made([(window, rows[start : start + size])]), size
-            start += size
-        if start < total:
-            waiting, count = [(window, rows[start:])], total - start
-        else:
+    maker, held = _Maker(collate), list[Window]()
+    try:
+        for window, rows in given:
+            held.append(window)
+            start, total = 0, len(rows)
+            if waiting:
+                start = min(size - count, total)
+                waiting.append((window, rows[:start]))
+                count += start
+                if count < size:
+                    continue
+                yield maker.made(waiting), size
+                for used in held[:-1]:
+                    used.end()
+                waiting, count, held = [], 0, [window]
+            while start + size <= total:
+                yield maker.made([(window, rows[start : start + size])]), size
+                start += size
+            if start < total:
+                waiting, count = [(window, rows[start:])], total - start
+            else:
+                window.end()
+                held = []
+        if waiting and not drop_last:
+            yield maker.made(waiting), count
+    finally:  # whoever iterates may stop anywhere
+        for window in held:
             window.end()
-    if waiting and not drop_last:
-        yield maker.made(waiting), count
 
 
 class _Maker:

@@ -25,6 +25,7 @@ from torch.utils.data import DataLoader
 import gofast
 import gofast.stream
 from gofast import TableDataset, TableStream, errors
+from gofast._core.memory import Room
 from gofast._tables import blocks, stream_options, stream_pieces, stream_source
 
 SMALL = 1 << 20
@@ -465,6 +466,27 @@ def test_windows_stay_within_memory_without_a_garbage_collection(
     finally:
         gc.enable()
     assert len(seen) > 10 and max(seen) <= stream._rooms_most
+
+
+def test_the_memory_of_an_epoch_needs_no_garbage_collection(table: tuple[Path, TableDataset]) -> None:
+    path, _ = table
+
+    def rooms() -> int:
+        return sum(type(thing) is Room for thing in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        for shuffle in (None, "block"):
+            loader = gofast.DataLoader(streamed(path, shuffle=shuffle, seed=0), batch_size=100)
+            before = rooms()
+            for _ in loader:
+                assert rooms() > before
+            assert rooms() == before
+            next(iter(loader))
+            assert rooms() == before
+    finally:
+        gc.enable()
 
 
 def test_two_iterators_at_once(table: tuple[Path, TableDataset]) -> None:
