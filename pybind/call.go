@@ -31,6 +31,7 @@ var calls = map[string]func(config string) (any, error){
 	"codes":        with(writeCodes),
 	"torch_words":  with(torchWordsOf),
 	"here":         with(aboutHere),
+	"close_cache":  with(closeCache),
 	"close_stream": with(closeStream),
 	"start_trace":  with(startTrace),
 	"stop_trace":   with(stopTrace),

@@ -56,11 +56,15 @@ func cutStream(ctx context.Context, t *task, c struct {
 // roomConfig is memory of Python's, which it keeps until the task has ended.
 type roomConfig struct {
 	streamConfig
+	memoryConfig
+}
+
+type memoryConfig struct {
 	Address uintptr `json:"address"`
 	Size    int     `json:"size"`
 }
 
-func (c roomConfig) memory() []byte {
+func (c memoryConfig) memory() []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&c.Address))), c.Size)
 }
 

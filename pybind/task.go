@@ -30,6 +30,7 @@ var tasks sync.Map // of *task, by the numbers that Python gave them
 var operations = map[string]func(ctx context.Context, t *task, config string) (any, error){
 	"open":         working(openTable),
 	"cache":        working(buildCache),
+	"cache_texts":  working(finishCache),
 	"convert":      working(convertTable),
 	"verify":       working(verifyCache),
 	"index":        working(scanFolder),
@@ -164,18 +165,6 @@ type rowConfig struct {
 
 func findRow(ctx context.Context, _ *task, c rowConfig) (any, error) {
 	return load.PlaceOf(ctx, c.Paths, c.Options, c.Row)
-}
-
-type cacheConfig struct {
-	openConfig
-	Cache       string `json:"cache"`
-	Fingerprint string `json:"fingerprint"`
-	Force       bool   `json:"force"`
-}
-
-func buildCache(ctx context.Context, t *task, c cacheConfig) (any, error) {
-	c.Progress = t.progress
-	return nil, load.BuildCache(ctx, c.Paths, c.Options, c.Cache, c.Fingerprint, c.Force)
 }
 
 type convertConfig struct {

@@ -307,7 +307,7 @@ static PyMethodDef functions[] = {
     ELSEWHERE(draw),     ELSEWHERE(faults),  ELSEWHERE(make_sample), ELSEWHERE(free_picture), ELSEWHERE(pin),
     ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
     ELSEWHERE(mixup),    ELSEWHERE(cutmix),  ELSEWHERE(block),       ELSEWHERE(piece),        ELSEWHERE(held),
-    ELSEWHERE(jpeg_header), ELSEWHERE(make_numbers), ELSEWHERE(longest), ELSEWHERE(pad),   ELSEWHERE(strings),
+    ELSEWHERE(jpeg_header), ELSEWHERE(make_numbers), ELSEWHERE(pad),   ELSEWHERE(strings),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

@@ -40,7 +40,6 @@ PyObject *gf_py_make_pixels(PyObject *self, PyObject *const *args, Py_ssize_t n)
 PyObject *gf_py_mixup(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_cutmix(PyObject *self, PyObject *const *args, Py_ssize_t n);
 
-PyObject *gf_py_longest(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_pad(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_strings(PyObject *self, PyObject *const *args, Py_ssize_t n);
 

@@ -5,14 +5,6 @@
 
 #include "../../gofast/table/gather/ragged.h"
 
-// longest(ends, rows, n): the most values of a row.
-PyObject *gf_py_longest(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
-    return PyLong_FromLongLong(gf_ragged_longest(POINTER(const int64_t, a[0]), POINTER(const int64_t, a[1]), a[2]));
-}
-
 // Below this much output it is shorter than two hand-overs of the lock.
 static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
 

@@ -42,11 +42,12 @@ def engine_stats() -> dict[str, Any]:
         A dict with these keys.
 
         - ``seconds``: since the engine was started.
-        - ``batches``, ``samples``, ``bytes``, ``made``, ``file_bytes``, ``marked``, ``cache_hits``,
-          ``cache_writes``, ``waits``, ``wait_seconds``, ``draw_seconds``, ``busy_seconds``, ``occupancy``,
-          ``stages``, ``fallbacks``, ``errors``: as in `DataLoader.stats`, of everything in this process: all
-          loaders, torch's with datasets of gofast's, single samples, late pictures. What a dataset hands out
-          to a loader of gofast's, the loader counts: once for each batch. Only such loaders have waits.
+        - ``batches``, ``samples``, ``bytes``, ``made``, ``padding``, ``file_bytes``, ``marked``,
+          ``cache_hits``, ``cache_writes``, ``waits``, ``wait_seconds``, ``draw_seconds``, ``busy_seconds``,
+          ``occupancy``, ``stages``, ``fallbacks``, ``errors``: as in `DataLoader.stats`, of everything in
+          this process: all loaders, torch's with datasets of gofast's, single samples, late pictures. What a
+          dataset hands out to a loader of gofast's, the loader counts: once for each batch. Only such loaders
+          have waits.
         - ``threads``: the engine's threads.
         - ``tickets``: pieces of work submitted to them, each of one or several batches.
         - ``rows``: rows filled for tickets. Rows made on the spot do not count there: single samples, small

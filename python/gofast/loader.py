@@ -251,6 +251,7 @@ class DataLoader(TorchDataLoader[T]):
               drew in between; ``misguessed``: how often somebody did, and they were made again.
             - ``made``: samples that the engine made, those that nobody asked for any more among them. What a
               dataset of yours asks one of gofast's for in this process is in `engine_stats` only.
+            - ``padding``: the part of the ids in batches of ``text=`` that was padding, from 0 to 1.
             - ``file_bytes``: read from files of pictures.
             - ``marked``: JPEGs that were not decoded from their beginning, since an earlier epoch left marks.
             - ``cache_hits``: pictures that were made from what ``cache=`` had of them; ``cache_writes``:

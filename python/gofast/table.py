@@ -30,7 +30,6 @@ from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
 from ._tables.text_rows import TextRows
 from ._tables.texts import TextOption, text_options
-from ._tables.tokenizing import opened_texts
 from .arrays import ArrayDataset
 
 
@@ -139,7 +138,7 @@ class TableDataset(TextRows):
             :class:`gofast.Text` with options, gives padded tensors int64 [n, width] instead:
             ``"input_ids"`` and ``"attention_mask"``, or what the tokenizer's names are. A tokenizer is
             called when the dataset is made, with some texts at a time, each different text once.
-            ``columns=[]`` leaves the numbers out. Not with ``cache=``.
+            ``columns=[]`` leaves the numbers out. ``cache=`` keeps texts and ids too.
         transform: called with each sample's tensor (of the final dtype and shape), in Python. One of
             torchvision's that makes tensors of PIL images (``ToTensor``, ``PILToTensor``, ``ToImage``) is
             given PIL images of pictures (a shape of two or three dimensions; without mean, std and another
@@ -237,8 +236,7 @@ class TableDataset(TextRows):
             "threads": threads,
             "limits": Limits.of(limits),
         }
-        self._memory, strings = open_table(self._source)
-        self._texts = opened_texts(self._source["text"], strings)
+        self._memory, self._texts = open_table(self._source)
         self._of_pictures: ArrayDataset | None = None
         if self._texts and output != "dict":
             raise errors.OptionError('text= needs output="dict"')
@@ -334,8 +332,7 @@ class TableDataset(TextRows):
         handed, expected, texts = state.pop("_handed"), state.pop("_expected"), state.pop("_texts")
         self.__dict__.update(state)
         if handed is None:
-            self._memory, strings = open_table(self._source)
-            self._texts = opened_texts(self._source["text"], strings)
+            self._memory, self._texts = open_table(self._source)
         else:
             self._memory = MappedMemory(handed[0].detach(), handed[1])
             self._texts = [kind.taken(*rest) for kind, *rest in texts]

@@ -343,3 +343,64 @@ func TestKilledBuilder(t *testing.T) {
 		t.Errorf("files left: %v", left)
 	}
 }
+
+// TestTexts keeps two columns: of what a tokenizer gave, with a mask that is all ones, and of words.
+func TestTexts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.npz")
+	lock, err := Begin(ctx, path, "f", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	w, err := Create(lock, Bound{Rows: 4, Labels: 3})
+	if err == nil {
+		t.Fatal("a table without a type")
+	}
+	if w, err = Create(lock, Bound{Rows: 4, Type: table.Uint8, Labels: 3}); err != nil {
+		t.Fatal(err)
+	}
+	ends, ids, words := make([]byte, 3*8), make([]byte, 5*4), []byte("größe")
+	fill(w.Labels)
+	fill(ends)
+	fill(ids)
+	m := Meta{Fingerprint: "f", Rows: 4, Shape: []int{0}, Labels: []Label{{Name: "f", Kind: table.FloatLabel}}, Texts: []Text{
+		{Name: "review", Ends: ends, Values: []Values{{Name: "input_ids", Type: table.Int32, Data: ids}, {Name: "attention_mask"}}},
+		{Name: "place", Ends: ends[:8], Values: []Values{{Name: "place", Type: table.Uint8, Data: words}}},
+	}}
+	if err := w.Finish(ctx, m); err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(ctx, path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := source.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	h, _, err := readHeader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]byte{"texts_0_ends": ends, "texts_0_0": ids, "texts_1_ends": ends[:8], "texts_1_0": words} {
+		got := make([]byte, h.array(name).Bytes)
+		if err := f.ReadFull(got, h.array(name).Offset); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v %v, want %v", name, err, got, want)
+		}
+	}
+	_, facts, err := Describe(f)
+	if err != nil || len(facts.Columns) < 3 || facts.Columns[1].Name != "review" || facts.Columns[2].Type != "text" {
+		t.Errorf("%v %+v", err, facts)
+	}
+	lock.Release()
+	if again, err := Begin(ctx, path, "f", false); again != nil || err != nil {
+		t.Errorf("it is there: %v %v", again, err)
+	}
+	for _, fingerprint := range []string{"f", "g"} { // replaced where it must be, or is another's
+		again, err := Begin(ctx, path, fingerprint, fingerprint == "f")
+		if again == nil || err != nil {
+			t.Fatalf("%v %v", again, err)
+		}
+		again.Release()
+	}
+}

@@ -3,9 +3,11 @@
 //
 // The file is an uncompressed .npz that numpy.load opens. Its members are, in order:
 //   - features.npy: [rows, width] of the storage type, values at offset 4096
-//   - labels.npy: [rows, labels] of 8-byte values, absent without labels
+//   - labels.npy: [rows, labels and columns of texts] of 8-byte values, absent without either
 //   - classes.npy: the sorted words of a text label (classes_I.npy for label I
 //     if there are several labels), absent without text
+//   - texts_I_ends.npy and texts_I_J.npy: what is kept of each text of a column of texts,
+//     and where that ends (see texts.go)
 //   - gofast.npy: a uint8 array that holds the JSON header (see header.go)
 //
 // A cache is built in three steps. Build waits for the lock: if ten processes start
@@ -32,7 +34,7 @@ type Bound struct {
 	Rows   int64 // at most
 	Width  int
 	Type   table.Type
-	Labels int
+	Labels int // columns of texts too
 }
 
 // Label is one label column.
@@ -51,4 +53,5 @@ type Meta struct {
 	Names       []string
 	Dropped     []string // columns of the sources that hold a pandas frame's index
 	Labels      []Label
+	Texts       []Text // their numbers stand behind the labels in each row
 }

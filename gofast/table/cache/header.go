@@ -34,6 +34,7 @@ type header struct {
 	Names       []string `json:"names"`
 	Dropped     []string `json:"dropped"`
 	Labels      []label  `json:"labels"`
+	Texts       []text   `json:"texts,omitempty"`
 	Arrays      []stored `json:"arrays"`
 	Size        int64    `json:"-"`
 }
@@ -134,22 +135,27 @@ func (h *header) consistent() bool {
 	width := int64(1)
 	for _, d := range h.Shape {
 		var ok bool
-		if width, ok = limits.Mul(width, int64(d)); !ok || d <= 0 {
+		if width, ok = limits.Mul(width, int64(d)); !ok || d < 0 || d == 0 && len(h.Texts) == 0 {
 			return false
 		}
 	}
 	features, ok := limits.Mul(h.Rows, width, int64(t.Size()))
-	labels, ok2 := limits.Mul(h.Rows, int64(len(h.Labels)), 8)
+	labels, ok2 := limits.Mul(h.Rows, int64(len(h.Labels)+len(h.Texts)), 8)
 	if t == table.Invalid || h.Bool && t != table.Uint8 || !ok || !ok2 || width != int64(h.Width) {
 		return false
 	}
 	want := []stored{{Name: "features", Bytes: features}}
-	if len(h.Labels) > 0 {
+	if len(h.Labels)+len(h.Texts) > 0 {
 		want = append(want, stored{Name: "labels", Bytes: labels})
 	}
 	for i, l := range h.Labels {
 		if l.Kind == "text" {
 			want = append(want, stored{Name: classesName(i, len(h.Labels)), Bytes: -1})
+		}
+	}
+	for i := range h.Texts {
+		for _, name := range h.Texts[i].arrays(i) {
+			want = append(want, stored{Name: name, Bytes: -1})
 		}
 	}
 	if len(want) != len(h.Arrays) {
@@ -207,6 +213,9 @@ func Describe(f *source.File) (rows int64, facts table.Facts, err error) {
 		if last := &facts.Columns[len(facts.Columns)-1]; last.Type == "" {
 			last.Type = "text, " + strconv.Itoa(l.Classes) + " classes"
 		}
+	}
+	for _, t := range h.Texts {
+		facts.Columns = append(facts.Columns, table.ColumnFacts{Name: t.Name, Type: "text"})
 	}
 	kind := h.DType
 	if h.Bool {

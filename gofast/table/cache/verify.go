@@ -66,11 +66,18 @@ func (h *header) members(f *source.File) ([]member, error) {
 	for _, l := range h.Labels {
 		kinds = append(kinds, l.Kind)
 	}
+	kinds = append(kinds, textKinds(len(h.Texts))...)
 	members := tables(h.Rows, h.Width, table.TypeNamed(h.DType), h.Bool, kinds)
 	for i, l := range h.Labels {
 		if l.Kind == "text" {
 			a := h.array(classesName(i, len(h.Labels)))
 			members = append(members, place(a.Name, a.DType, []int64{int64(l.Classes)}, a.Bytes, members[len(members)-1].end(), align))
+		}
+	}
+	for i := range h.Texts {
+		kinds := h.Texts[i].types()
+		for j, name := range h.Texts[i].arrays(i) {
+			members = append(members, after(members, name, kinds[j], h.array(name).Bytes))
 		}
 	}
 	for i, m := range members {

@@ -11,7 +11,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/crc"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
-	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/npy"
 )
@@ -40,7 +39,7 @@ func Create(file *atomicfile.File, bound Bound) (*Writer, error) {
 	if !file.Open() {
 		return nil, fail(errs.ErrClosed, file.Path(), "the lock was released, or its cache is finished")
 	}
-	if !ok || !ok2 || features > most || labels > most || features < 0 || bound.Type == table.Invalid || bound.Width < 1 {
+	if !ok || !ok2 || features > most || labels > most || features < 0 || bound.Type == table.Invalid || bound.Width < 0 || bound.Width == 0 && bound.Labels == 0 {
 		return nil, fail(errs.ErrLimit, file.Path(), "%d rows of %d values do not fit a file", bound.Rows, bound.Width)
 	}
 	labelsAt := (featureAlign + features + labelGap + align - 1) / align * align
@@ -105,7 +104,7 @@ func (w *Writer) Finish(ctx context.Context, m Meta) error {
 		return fail(errs.ErrClosed, w.file.Path(), "the cache was finished or aborted before")
 	}
 	defer w.Abort()
-	h, members, classes, err := w.layout(m)
+	h, members, beside, err := w.layout(m)
 	if err != nil {
 		return err
 	}
@@ -114,8 +113,8 @@ func (w *Writer) Finish(ctx context.Context, m Meta) error {
 	}
 	for i := range members {
 		mem := &members[i]
-		values := classes[mem.name]
-		if values == nil {
+		values, apart := beside[mem.name]
+		if !apart {
 			values = w.mapping[mem.values:mem.end()]
 		}
 		sum, err := crc.Parallel(ctx, runtime.GOMAXPROCS(0), mem.bytes, func(from, to int64) ([]byte, error) { return values[from:to], nil })
@@ -125,19 +124,19 @@ func (w *Writer) Finish(ctx context.Context, m Meta) error {
 		mem.withSum(sum)
 		h.Arrays = append(h.Arrays, mem.stored())
 	}
-	if err := w.write(h, members, classes); err != nil {
+	if err := w.write(h, members, beside); err != nil {
 		return fail(errs.ErrRead, w.file.Path(), "cannot write the cache").Because(err)
 	}
 	w.unmap()
 	return w.file.Commit()
 }
 
-// layout checks m and places the members.
+// layout checks m and places the members. What does not lie in the mapping is given by name.
 func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 	width := table.Elements(m.Shape)
-	if m.Rows < 0 || m.Rows > w.bound.Rows || width != w.bound.Width || len(m.Labels) != w.bound.Labels ||
+	if m.Rows < 0 || m.Rows > w.bound.Rows || width != w.bound.Width || len(m.Labels)+len(m.Texts) != w.bound.Labels ||
 		m.Bool && w.bound.Type != table.Uint8 {
-		return nil, nil, nil, fail(errs.ErrInternal, w.file.Path(), "%d rows of shape %v with %d labels do not fit %+v", m.Rows, m.Shape, len(m.Labels), w.bound)
+		return nil, nil, nil, fail(errs.ErrInternal, w.file.Path(), "%d rows of shape %v with %d labels and %d texts do not fit %+v", m.Rows, m.Shape, len(m.Labels), len(m.Texts), w.bound)
 	}
 	h := &header{
 		Format: Format, ByteOrder: byteOrder(), Fingerprint: m.Fingerprint, Rows: m.Rows, Width: width,
@@ -148,8 +147,8 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 		kinds = append(kinds, kindNames[l.Kind])
 		h.Labels = append(h.Labels, label{l.Name, kindNames[l.Kind], len(l.Classes)})
 	}
-	members := tables(m.Rows, width, w.bound.Type, m.Bool, kinds)
-	classes := map[string][]byte{}
+	members := tables(m.Rows, width, w.bound.Type, m.Bool, append(kinds, textKinds(len(m.Texts))...))
+	beside := map[string][]byte{}
 	for i, l := range m.Labels {
 		if l.Kind != table.TextLabel {
 			continue
@@ -159,14 +158,23 @@ func (w *Writer) layout(m Meta) (*header, []member, map[string][]byte, error) {
 			return nil, nil, nil, fail(errs.ErrValue, w.file.Path(), "the classes cannot be stored").InColumn(l.Name).Because(err)
 		}
 		name := classesName(i, len(m.Labels))
-		classes[name] = data
+		beside[name] = data
 		members = append(members, place(name, descr, []int64{int64(len(l.Classes))}, int64(len(data)), members[len(members)-1].end(), align))
 	}
-	return h, members, classes, nil
+	for i := range m.Texts {
+		t, data := m.Texts[i].described()
+		kinds := t.types()
+		for j, name := range t.arrays(i) {
+			beside[name] = data[j]
+			members = append(members, after(members, name, kinds[j], int64(len(data[j]))))
+		}
+		h.Texts = append(h.Texts, t)
+	}
+	return h, members, beside, nil
 }
 
 // write writes everything but features and labels.
-func (w *Writer) write(h *header, members []member, classes map[string][]byte) error {
+func (w *Writer) write(h *header, members []member, beside map[string][]byte) error {
 	text, err := h.seal() // only for its length, which gives the size of the file
 	if err != nil {
 		return err
@@ -191,7 +199,7 @@ func (w *Writer) write(h *header, members []member, classes map[string][]byte) e
 		if _, err := part.WriteAt(m.prefix(), m.at); err != nil {
 			return err
 		}
-		if values := classes[m.name]; len(values) > 0 {
+		if values := beside[m.name]; len(values) > 0 {
 			if _, err := part.WriteAt(values, m.values); err != nil {
 				return err
 			}
@@ -201,15 +209,18 @@ func (w *Writer) write(h *header, members []member, classes map[string][]byte) e
 	return err
 }
 
-// Build has one process at a time build the cache at path. Others wait, and build it
-// too only if force is set or what was built is of another fingerprint.
-func Build(ctx context.Context, path, fingerprint string, force bool, build func(*atomicfile.File) error) error {
-	there := func() bool {
-		c, err := Open(path, fingerprint)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil && !force
+// Begin waits until nobody else builds the cache at path. nil: it is there, of this fingerprint, and force is not set.
+func Begin(ctx context.Context, path, fingerprint string, force bool) (*atomicfile.File, error) {
+	file, err := atomicfile.Begin(ctx, op, path)
+	if err != nil {
+		return nil, err
 	}
-	return store.Once(ctx, op, path, there, build)
+	if c, err := Open(path, fingerprint); err == nil {
+		c.Close()
+		if !force {
+			file.Release()
+			return nil, nil
+		}
+	}
+	return file, nil
 }

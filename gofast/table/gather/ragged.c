@@ -2,15 +2,6 @@
 
 #include <string.h>
 
-int64_t gf_ragged_longest(const int64_t *ends, const int64_t *rows, int64_t n) {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t length = ends[rows[i] + 1] - ends[rows[i]];
-        if (length > longest) longest = length;
-    }
-    return longest;
-}
-
 void gf_ragged_pad(const gf_ragged *r) {
     for (int64_t i = 0; i < r->n; i++) {
         int64_t from = r->ends[r->rows[i]], length = r->ends[r->rows[i] + 1] - from;

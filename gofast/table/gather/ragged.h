@@ -18,9 +18,6 @@ typedef struct {
     int64_t *out;
 } gf_ragged;
 
-// The most values of a row; 0 without rows.
-int64_t gf_ragged_longest(const int64_t *ends, const int64_t *rows, int64_t n);
-
 void gf_ragged_pad(const gf_ragged *);
 
 #endif

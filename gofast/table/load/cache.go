@@ -8,22 +8,40 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/cache"
 )
 
-// BuildCache decodes the files into the cache file at path, unless a cache with the
-// same fingerprint exists already. If several processes build it, one builds and the
-// others wait. The table lies in the file's pages, so it may be larger than memory.
+// Building is a cache whose table is decoded. Its owner finishes it, with what he made of the texts, and closes it;
+// until then other processes that need it wait.
+type Building struct {
+	Kept Kept // the texts; whoever takes them owns the descriptor
+
+	file   *atomicfile.File
+	writer *cache.Writer
+	meta   cache.Meta
+}
+
+// BeginCache decodes the files into a cache file at path. nil: a cache with the same fingerprint is there. The table lies
+// in the file's pages, so it may be larger than memory; its texts do not.
 // fingerprint stands for the state of the sources and all options that shape the
 // table; a cache with another fingerprint is replaced. force replaces any cache; it
 // is for callers that found the cache damaged themselves.
-func BuildCache(ctx context.Context, paths []string, options Options, path, fingerprint string, force bool) error {
-	if err := options.withoutTexts(); err != nil {
-		return err
+func BeginCache(ctx context.Context, paths []string, options Options, path, fingerprint string, force bool) (begun *Building, err error) {
+	file, err := cache.Begin(ctx, path, fingerprint, force)
+	if file == nil || err != nil {
+		return nil, err
 	}
-	return cache.Build(ctx, path, fingerprint, force, func(file *atomicfile.File) error {
-		return buildCache(ctx, file, paths, options, fingerprint)
-	})
+	b := &Building{file: file}
+	defer func() {
+		if begun == nil {
+			b.Close()
+		}
+	}()
+	if err := b.decode(ctx, paths, options); err != nil {
+		return nil, err
+	}
+	b.meta.Fingerprint = fingerprint
+	return b, nil
 }
 
-func buildCache(ctx context.Context, file *atomicfile.File, paths []string, options Options, fingerprint string) error {
+func (b *Building) decode(ctx context.Context, paths []string, options Options) error {
 	o, err := open(ctx, paths, options)
 	if err != nil {
 		return err
@@ -36,22 +54,37 @@ func buildCache(ctx context.Context, file *atomicfile.File, paths []string, opti
 			return err
 		}
 	}
-	var w *cache.Writer
 	err = o.decode(ctx, func(t table.Type) (memory, error) {
-		w, err = cache.Create(file, cache.Bound{Rows: o.bound, Width: o.schema.Width, Type: t, Labels: len(o.kinds)})
+		w, err := cache.Create(b.file, cache.Bound{Rows: o.bound, Width: o.schema.Width, Type: t, Labels: len(o.kinds)})
 		if err != nil {
 			return memory{}, err
 		}
+		b.writer = w
 		return memory{w.Features, w.Labels, w.Abort}, nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		b.meta = o.cacheMeta()
+		b.Kept, err = o.keep()
 	}
-	return w.Finish(ctx, o.cacheMeta(fingerprint))
+	return err
 }
 
-func (o *opened) cacheMeta(fingerprint string) cache.Meta {
-	meta := cache.Meta{Fingerprint: fingerprint, Rows: o.schema.Rows, Shape: o.schema.Shape, Bool: o.schema.Bool, Names: o.schema.Features, Dropped: o.schema.Dropped}
+// Finish writes the cache, with what was made of each column of texts.
+func (b *Building) Finish(ctx context.Context, texts []cache.Text) error {
+	b.meta.Texts = texts
+	return b.writer.Finish(ctx, b.meta)
+}
+
+// Close lets others build it, if it was not finished.
+func (b *Building) Close() {
+	if b.writer != nil {
+		b.writer.Abort()
+	}
+	b.file.Release()
+}
+
+func (o *opened) cacheMeta() cache.Meta {
+	meta := cache.Meta{Rows: o.schema.Rows, Shape: o.schema.Shape, Bool: o.schema.Bool, Names: o.schema.Features, Dropped: o.schema.Dropped}
 	for i, name := range o.schema.Labels {
 		label := cache.Label{Name: name, Kind: o.kinds[i]}
 		if label.Kind == table.TextLabel && !o.classes.positional() {

@@ -1,5 +1,5 @@
 // Package load makes one table of files: it opens them, chooses the columns, numbers labels and texts, and decodes into the
-// smallest type, in memory that processes share (Decode), a cache file (BuildCache) or a file of another format (Convert).
+// smallest type, in memory that processes share (Decode), a cache file (BeginCache) or a file of another format (Convert).
 package load
 
 import (
@@ -189,7 +189,7 @@ func decode(ctx context.Context, paths []string, options Options, hint string) (
 		return Decoded{}, err
 	}
 	defer o.close()
-	if len(o.texts) == 0 { // cache= keeps none
+	if len(o.texts) == 0 { // cache= needs memory for them too
 		o.budget.Hint = hint
 	} else if err := o.count(ctx); err != nil { // what rows without a bound took would be taken from the texts
 		return Decoded{}, err

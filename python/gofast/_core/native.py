@@ -196,9 +196,6 @@ class Capsule(Protocol):
     ) -> bytes | tuple[int, str]:
         """The pixels of the same; or fault and words."""
 
-    def longest(self, ends: int, rows: int, n: int, /) -> int:
-        """The most values of a row."""
-
     def pad(self, request: int, /) -> None:
         """Fills the batch of a Ragged."""
 

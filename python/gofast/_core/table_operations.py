@@ -104,7 +104,13 @@ class RowPlace(TypedDict):
     line: int
 
 
-class Cache(Sources):
+class Building(TypedDict):
+    """A cache that waits for what becomes of its texts, by a number of the caller's choice."""
+
+    building: int
+
+
+class Cache(Sources, Building):
     """The cache to build."""
 
     cache: str
@@ -138,6 +144,34 @@ class Kept(TypedDict):
 
     fd: int
     columns: list[KeptTexts] | None
+
+
+class KeptMemory(TypedDict):
+    """Memory of the caller, which is his until the task has ended."""
+
+    address: int
+    size: int
+
+
+class KeptValues(KeptMemory):
+    """Values of all texts. Without a type, all are 1."""
+
+    name: str
+    type: str
+
+
+class KeptColumn(TypedDict):
+    """What becomes of the texts of a column; see cache.Text."""
+
+    name: str
+    ends: KeptMemory
+    values: list[KeptValues]
+
+
+class CacheTexts(Building):
+    """The same of all columns."""
+
+    texts: list[KeptColumn]
 
 
 class Table(TypedDict):
@@ -239,7 +273,9 @@ class FilledRoom(Table):
 rows: Call[Rows, Dataset] = Call("rows")
 tokens: Call[Windows, Dataset] = Call("tokens")
 open_table: Task[Sources, Table] = Task("open")
-build_cache: Task[Cache, None] = Task("cache")
+build_cache: Task[Cache, Kept | None] = Task("cache")
+finish_cache: Task[CacheTexts, None] = Task("cache_texts")
+close_cache: Call[Building, None] = Call("close_cache")
 convert: Task[Conversion, None] = Task("convert")
 verify: Task[CacheFile, None] = Task("verify")
 place: Task[Row, RowPlace] = Task("place")

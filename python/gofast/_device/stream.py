@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from .._core import engine
+from .._loader.counts import counted_by
 from .._loader.stream import Rings, Stream, Ticket, forked, given_up
 from .finish import Arriving, finish_of
 from .mover import move
@@ -126,7 +127,9 @@ class DeviceStream(Stream):
         if self._view.has_more:
             start = ticket._next * ticket._each
             indices = ticket._indices[start : start + ticket._each]
-            more = tuple(move(self._device, value) for value in self._view.more(indices, arriving.replaced))
+            with counted_by(self.counts):
+                found = self._view.more(indices, arriving.replaced)
+            more = tuple(move(self._device, value) for value in found)
         return self._view.collated(images, labels, more)
 
     def _sent_now(self, ticket: Ticket, k: int) -> Arriving:

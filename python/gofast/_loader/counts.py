@@ -207,6 +207,7 @@ def amounts(counted: Mapping[str, int]) -> dict[str, Any]:
         "made": n["filled"],
         "guessed": n["guessed"],
         "misguessed": n["misguessed"],
+        "padding": 1 - n["filled_places"] / n["places"] if n["places"] else 0.0,
         "file_bytes": n["file_bytes"],
         "marked": n["marked"],
         "cache_hits": n["cache_hits"],

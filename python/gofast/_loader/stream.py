@@ -257,7 +257,8 @@ class Stream:
         replaced, ticket._replaced = ticket._replaced, None
         if self._view.has_more:
             find = self._view.more_of_rows if self.rows else self._view.more
-            more = find(ticket._indices[k * ticket._each : (k + 1) * ticket._each], replaced)
+            with counted_by(self.counts):
+                more = find(ticket._indices[k * ticket._each : (k + 1) * ticket._each], replaced)
         labels = None if ticket._labels is None else ticket._labels[k]
         if not self.rows:
             return self._view.collated(images, labels, more)

@@ -36,16 +36,38 @@ _SIZES = {"uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64
 _KINDS = ("int", "float", "text")
 
 
+class KeptArray(NamedTuple):
+    """Where an array of one dimension lies."""
+
+    offset: int
+    length: int
+    type: str
+
+
+class KeptText(NamedTuple):
+    """What is kept of a column of texts.
+
+    Attributes:
+        ends: int64 [texts + 1]: where the values of each text end, behind a 0.
+        values: by name; None: all are 1.
+    """
+
+    ends: KeptArray
+    values: dict[str, KeptArray | None]
+
+
 class CacheTable(NamedTuple):
     """An open cache file.
 
     Attributes:
         fd: descriptor of the file, open for reading; the caller owns it.
         layout: the table's content and where it lies, for ``MappedMemory(fd, layout)``.
+        texts: its columns of texts.
     """
 
     fd: int
     layout: Layout
+    texts: list[KeptText]
 
 
 def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
@@ -72,27 +94,26 @@ def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
             return None
         raise _unread(path, error) from None
     try:
-        layout = _layout(fd, fingerprint)
+        table = _table(fd, fingerprint)
     except OSError as error:
         os.close(fd)
         raise _unread(path, error) from None
     except (ValueError, TypeError, KeyError, IndexError, struct.error, RecursionError):
-        layout = None  # JSON with the right checksum and the wrong fields: not a file of gofast
+        table = None  # JSON with the right checksum and the wrong fields: not a file of gofast
     except BaseException:
         os.close(fd)
         raise
-    if layout is None:
+    if table is None:
         os.close(fd)
-        return None
-    return CacheTable(fd, layout)
+    return table
 
 
 def _unread(path: str, error: OSError) -> errors.ReadError:
     return errors.ReadError(f"cache {path}: cannot read the cache: {error.strerror}").at(path=path)
 
 
-def _layout(fd: int, fingerprint: str | None) -> Layout | None:
-    """The layout in the header, or None if anything in it is wrong."""
+def _table(fd: int, fingerprint: str | None) -> CacheTable | None:
+    """The table as the header says, or None if anything in it is wrong."""
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode) or info.st_size < _ZIP_END.size + _SEAL_LENGTH:
         return None
@@ -126,7 +147,7 @@ def _layout(fd: int, fingerprint: str | None) -> Layout | None:
     return _checked(header, fd, info.st_size)
 
 
-def _checked(header: dict[str, Any], fd: int, size: int) -> Layout | None:
+def _checked(header: dict[str, Any], fd: int, size: int) -> CacheTable | None:
     """Checks every number that is used to address memory. A checksum does not stop a forger."""
     rows, shape, labels = header["rows"], tuple(header["shape"]), header["labels"]
     kinds = tuple(label["kind"] for label in labels)
@@ -141,14 +162,15 @@ def _checked(header: dict[str, Any], fd: int, size: int) -> Layout | None:
         return None
     if arrays["features"]["bytes"] != rows * width * _SIZES[header["dtype"]]:
         return None
-    if kinds and arrays["labels"]["bytes"] != rows * len(kinds) * 8:
+    columns = len(kinds) + len(header.get("texts", ()))
+    if columns and arrays["labels"]["bytes"] != rows * columns * 8:
         return None
     classes: tuple[str, ...] | None = None
     for i, label in enumerate(labels):
         if label["kind"] == "text":
             array = arrays["classes" if len(labels) == 1 else f"classes_{i}"]
             classes = _words(os.pread(fd, array["bytes"], array["offset"]), label["classes"])
-    return Layout(
+    layout = Layout(
         rows=rows,
         width=width,
         type=header["dtype"],
@@ -160,9 +182,29 @@ def _checked(header: dict[str, Any], fd: int, size: int) -> Layout | None:
         label_kinds=kinds,
         classes=classes,
         features_offset=arrays["features"]["offset"],
-        labels_offset=arrays["labels"]["offset"] if kinds else 0,
+        labels_offset=arrays["labels"]["offset"] if columns else 0,
         size=size,
+        texts=tuple(text["name"] for text in header.get("texts", ())),
     )
+    return CacheTable(fd, layout, [_text(k, one, arrays) for k, one in enumerate(header.get("texts", ()))])
+
+
+def _text(k: int, text: dict[str, Any], arrays: Mapping[str, dict[str, Any]]) -> KeptText:
+    def there(name: str, kind: str) -> KeptArray:
+        array = arrays[name]
+        length, rest = divmod(array["bytes"], _SIZES[kind])
+        if rest:
+            raise ValueError(name)
+        return KeptArray(array["offset"], length, kind)
+
+    values = {
+        value["name"]: there(f"texts_{k}_{j}", value["type"]) if value["type"] else None
+        for j, value in enumerate(text["values"])
+    }
+    ends = there(f"texts_{k}_ends", "int64")
+    if ends.length == 0:
+        raise ValueError("no ends")
+    return KeptText(ends, values)
 
 
 def _words(data: bytes, count: int) -> tuple[str, ...]:

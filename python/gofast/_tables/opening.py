@@ -11,13 +11,17 @@ import numpy as np
 from .. import errors
 from .._core import engine, table_operations
 from .._core.memory import Layout, MappedMemory
-from .._core.table_operations import KeptTexts, Selection, Sources
+from .._core.table_operations import Kept, Selection, Sources
 from .cache import CacheTable, fingerprint, open_cache
 from .cells import Place
 from .columns import selection
 from .file_arrays import FileArray
+from .kept_texts import kept_columns, to_keep
 from .sources import expand
-from .text_columns import Strings
+from .text_columns import Strings, TextColumn
+from .text_identity import identities
+from .texts import Text
+from .tokenizing import opened_texts
 
 # A cache is built at most this many times; then an error says that its sources keep changing.
 _BUILDS = 3
@@ -52,26 +56,22 @@ def place(source: dict[str, Any], row: int) -> Place:
     return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
 
 
-def open_table(source: dict[str, Any]) -> tuple[MappedMemory, list[Strings]]:
-    """Decodes the files, or maps the cache that holds them. With them are the texts of ``text=``."""
+def open_table(source: dict[str, Any]) -> tuple[MappedMemory, list[TextColumn]]:
+    """Decodes the files, or maps the cache that holds them. With them are the columns of ``text=``."""
     paths, config, running = request_of(source)
-    cache = source["cache"]
+    cache, text = source["cache"], source["text"]
     if cache is not None:
-        if source["text"]:
-            raise errors.OptionError("text= and cache=: a cache holds no texts, leave one of them out")
-        return _open_cached(os.fspath(cache), paths, config, running), []
+        return _open_cached(os.fspath(cache), paths, config, running, text)
     if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
-        if source["text"]:
-            raise errors.OptionError(f"{paths[0]} is a cache, which holds no texts: leave text= out")
-        return _cached_alone(paths[0], table, config), []
+        return _cached_alone(paths[0], table, config, text), []
     schema = table_operations.open_table(running, f"reading {paths[0]}")
     memory, kept = MappedMemory(schema["fd"], Layout.from_schema(schema)), schema["kept"]
-    return memory, _strings(kept["fd"], kept["columns"] or [])
+    return memory, opened_texts(text, _strings(kept))
 
 
-def _strings(fd: int, columns: list[KeptTexts]) -> list[Strings]:
+def _strings(kept: Kept) -> list[Strings]:
     """The texts of each column, of which each owns a descriptor."""
-    found = []
+    fd, columns, found = kept["fd"], kept["columns"] or [], []
     for column in columns:
         ends = FileArray(os.dup(fd), np.dtype(np.int64), (column["count"] + 1,), column["ends_offset"])
         data = FileArray(os.dup(fd), np.dtype(np.uint8), (column["bytes"],), column["bytes_offset"])
@@ -81,34 +81,60 @@ def _strings(fd: int, columns: list[KeptTexts]) -> list[Strings]:
     return found
 
 
-def _open_cached(cache: str, paths: list[str], config: Selection, running: Sources) -> MappedMemory:
+def _open_cached(
+    cache: str, paths: list[str], config: Selection, running: Sources, text: Mapping[str, Text]
+) -> tuple[MappedMemory, list[TextColumn]]:
     """Maps the cache. Builds it first if it is missing, stale or damaged."""
-    for build in range(_BUILDS):
-        current = fingerprint(paths, config)
+    options: Mapping[str, Any] = {**config, "text": identities(text)} if text else config
+    for build in range(_BUILDS + 1):
+        current = fingerprint(paths, options)
         table = open_cache(cache, current)
         if table is not None:
-            return MappedMemory(table.fd, table.layout)
+            memory = MappedMemory(table.fd, table.layout)
+            columns = kept_columns(table, memory, text)
+            if columns is not None:
+                return memory, columns
+        if build == _BUILDS:
+            break
         # The second time the core must build in any case: it may take a cache for
         # sound that this check refuses.
         request: table_operations.Cache = {
+            "building": next(engine.numbers),
             "cache": cache,
             "fingerprint": current,
             "force": build > 0,
             **running,
         }
-        table_operations.build_cache(request, f"building {cache}")
-    table = open_cache(cache, current)
-    if table is None:
-        raise errors.ChangedError(
-            f"cache {cache}: the sources or the cache changed while it was built: "
-            "is another dataset using this path?"
-        ).at(path=cache)
-    return MappedMemory(table.fd, table.layout)
+        _build(request, text)
+    raise errors.ChangedError(
+        f"cache {cache}: the sources or the cache changed while it was built: "
+        "is another dataset using this path?"
+    ).at(path=cache)
 
 
-def _cached_alone(path: str, table: CacheTable, config: Mapping[str, object]) -> MappedMemory:
+def _build(request: table_operations.Cache, text: Mapping[str, Text]) -> None:
+    """Builds the cache. Other processes wait for it meanwhile, also while texts are tokenized."""
+    building: table_operations.Building = {"building": request["building"]}
+    label = f"building {request['cache']}"
+    try:
+        kept = table_operations.build_cache(request, label)
+        if kept is not None:
+            columns = opened_texts(text, _strings(kept))
+            table_operations.finish_cache({**building, "texts": to_keep(columns)}, label)
+    finally:
+        table_operations.close_cache(building)
+
+
+def _cached_alone(
+    path: str, table: CacheTable, config: Mapping[str, object], text: Mapping[str, Text]
+) -> MappedMemory:
     """The table in a cache that was given as the source. It is decoded already."""
     memory = MappedMemory(table.fd, table.layout)
+    if text or table.texts:
+        has = "has texts, whose tokenizers it does not know" if table.texts else "has no texts"
+        raise errors.OptionError(
+            f"{path} is a cache, which {has}: open its sources, with text= and with this file as cache="
+        )
     plain: Mapping[str, object] = selection()
     given = [key for key in plain if config[key] != plain[key] and key not in ("label", "label_optional")]
     if given:

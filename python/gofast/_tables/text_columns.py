@@ -13,6 +13,7 @@ import torch
 from .._core import engine
 from .._core.memory import address_of
 from .._core.native import Ragged
+from .._loader import counts
 from .._loader.core_dataset import IntArray
 from .file_arrays import FileArray
 from .texts import Text
@@ -27,20 +28,20 @@ class Strings:
     """
 
     def __init__(self, ends: FileArray, data: FileArray) -> None:
-        self._ends, self._data = ends, data
+        self.ends, self.data = ends, data
 
     def __len__(self) -> int:
-        return len(self._ends.array) - 1
+        return len(self.ends.array) - 1
 
     def at(self, numbers: IntArray) -> list[str]:
         """The texts of these numbers."""
         capsule = engine.capsule()
-        data, ends = address_of(self._data.array), address_of(self._ends.array)
+        data, ends = address_of(self.data.array), address_of(self.ends.array)
         return capsule.strings(data, ends, address_of(numbers), len(numbers))
 
     def handed(self) -> tuple[Any, ...]:
         """See FileArray."""
-        return self._ends.handed(), self._data.handed()
+        return self.ends.handed(), self.data.handed()
 
     @classmethod
     def taken(cls, handed: tuple[Any, ...]) -> Strings:
@@ -61,9 +62,11 @@ class TextColumn:
     """A column of texts, or of what a tokenizer made of them.
 
     Attributes:
+        column: its name.
         names: of its values in a sample.
     """
 
+    column: str
     names: tuple[str, ...]
 
     def batch(self, parts: Sequence[Part], rows: int) -> Iterator[Any]:
@@ -78,6 +81,10 @@ class TextColumn:
         """What must be equal for two columns to stand in one batch."""
         return self.names
 
+    def arrays(self) -> tuple[FileArray, Mapping[str, FileArray | None]]:
+        """Where each text ends, and what it has by name, for a cache; None where all are 1."""
+        raise NotImplementedError
+
     def handed(self) -> tuple[Any, ...]:
         """What a process that is being spawned makes the same of: a class, and what its `taken` takes."""
         raise NotImplementedError
@@ -91,7 +98,7 @@ class StringColumn(TextColumn):
     """Texts as they are: a list of str for a batch."""
 
     def __init__(self, name: str, strings: Strings) -> None:
-        self.names, self._strings = (name,), strings
+        self.column, self.names, self._strings = name, (name,), strings
 
     def batch(self, parts: Sequence[Part], rows: int) -> Iterator[list[str]]:
         """See TextColumn."""
@@ -106,9 +113,13 @@ class StringColumn(TextColumn):
                     found[place] = text
         yield found
 
+    def arrays(self) -> tuple[FileArray, Mapping[str, FileArray | None]]:
+        """See TextColumn."""
+        return self._strings.ends, {self.column: self._strings.data}
+
     def handed(self) -> tuple[Any, ...]:
         """See TextColumn."""
-        return type(self), self.names[0], self._strings.handed()
+        return type(self), self.column, self._strings.handed()
 
     @classmethod
     def taken(cls, name: str, strings: tuple[Any, ...]) -> StringColumn:
@@ -117,7 +128,7 @@ class StringColumn(TextColumn):
 
     def explained(self) -> tuple[str, str]:
         """See TextColumn."""
-        return "C", f"{self.names[0]!r}: {len(self._strings)} different texts, as str"
+        return "C", f"{self.column!r}: {len(self._strings)} different texts, as str"
 
 
 class TokenColumn(TextColumn):
@@ -150,17 +161,19 @@ class TokenColumn(TextColumn):
     def batch(self, parts: Sequence[Part], rows: int) -> Iterator[torch.Tensor]:
         """See TextColumn."""
         owners: list[Any] = [part.column for part in parts]  # others of this class
-        lengths = [one._longest(part.numbers) for one, part in zip(owners, parts, strict=True)]
-        width = self._option.width(max(lengths, default=0))
+        lengths = [one._lengths_of(part.numbers) for one, part in zip(owners, parts, strict=True)]
+        width = self._option.width(max((int(each.max(initial=0)) for each in lengths), default=0))
+        counts.here().add(places=rows * width, filled_places=sum(int(each.sum()) for each in lengths))
         for name, (_, blank) in self._values.items():
             made = torch.empty((rows, width), dtype=torch.int64, device="cpu")
             for one, part in zip(owners, parts, strict=True):
                 one._pad(name, part, made, blank)
             yield made
 
-    def _longest(self, numbers: IntArray) -> int:
-        ends = address_of(self._ends.array)
-        return engine.capsule().longest(ends, address_of(numbers), len(numbers))
+    def _lengths_of(self, numbers: IntArray) -> IntArray:
+        ends = self._ends.array
+        lengths: IntArray = ends[numbers + 1] - ends[numbers]
+        return lengths
 
     def _pad(self, name: str, part: Part, made: torch.Tensor, blank: int) -> None:
         values, numbers, places = self._values[name][0], part.numbers, part.places
@@ -182,6 +195,10 @@ class TokenColumn(TextColumn):
         """See TextColumn."""
         blanks = tuple(blank for _, blank in self._values.values())
         return *self.names, *blanks, self._left, *dataclasses.astuple(self._option)
+
+    def arrays(self) -> tuple[FileArray, Mapping[str, FileArray | None]]:
+        """See TextColumn."""
+        return self._ends, {name: array for name, (array, _) in self._values.items()}
 
     def handed(self) -> tuple[Any, ...]:
         """See TextColumn."""

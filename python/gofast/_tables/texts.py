@@ -37,6 +37,9 @@ class Text:
         padding_side: ``"left"`` or ``"right"``; default the tokenizer's own, or the right.
         pad_token_id: default the tokenizer's own; needed if it has no such attribute.
         missing: the text that stands for an empty or null cell, such as ``""``; None: that is an error.
+        identity: with ``cache=``, a name for what the tokenizer does, such as ``"words 2"``: its ids are used
+            as long as it has this name, so change it with the tokenizer. Hugging Face's fast tokenizers need
+            none: they are known by their content.
 
     Raises:
         gofast.errors.OptionError: an option makes no sense.
@@ -56,6 +59,7 @@ class Text:
     padding_side: Literal["left", "right"] | None = None
     pad_token_id: int | None = None
     missing: str | None = None
+    identity: str | None = None
 
     def __post_init__(self) -> None:
         check_callable(tokenizer=self.tokenizer)
@@ -69,6 +73,8 @@ class Text:
                 raise errors.OptionError(f"{name}={value!r}: give a whole number from 1 on")
         if self.missing is not None and not isinstance(self.missing, str):
             raise errors.OptionError(f"missing={self.missing!r}: give the text that stands for a missing one")
+        if self.identity is not None and not isinstance(self.identity, str):
+            raise errors.OptionError(f"identity={self.identity!r}: give a name of what the tokenizer does")
         if self.padding == "max_length" and self.max_length is None:
             raise errors.OptionError('padding="max_length" needs max_length=')
         if self.max_length is not None and self.padding == "longest" and not self.truncation:
@@ -114,7 +120,7 @@ class Text:
 
     def without_tokenizer(self) -> Text:
         """The same for a column that is tokenized."""
-        return dataclasses.replace(self, tokenizer=None)
+        return dataclasses.replace(self, tokenizer=None, identity=None)
 
     def width(self, longest: int) -> int:
         """Of a batch whose longest row has so many values."""

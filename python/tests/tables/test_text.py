@@ -313,7 +313,7 @@ def test_options_that_make_no_sense_are_errors(options: dict[str, Any], said: st
         Text(**options)
 
 
-def test_datasets_that_cannot_have_texts_are_errors(save: Save, tmp_path: Path) -> None:
+def test_datasets_that_cannot_have_texts_are_errors(save: Save) -> None:
     path = save("t.csv", pd.DataFrame({"review": ["ab", "c"], "other": ["x", "y"], "n": [1, 2]}))
     token = Tokenizer()
     cases: list[tuple[dict[str, Any], str]] = [
@@ -323,7 +323,6 @@ def test_datasets_that_cannot_have_texts_are_errors(save: Save, tmp_path: Path) 
         ({"text": "review"}, "other"),  # a text that nobody takes
         ({"text": ["review", "other"], "output": "tuple"}, "dict"),
         ({"text": ["review", "other"], "columns": [], "transform": len}, "features"),
-        ({"text": ["review", "other"], "cache": tmp_path / "c.npz"}, "cache"),
         ({"text": {"review": token, "other": token}}, "input_ids"),
         ({"text": "review", "label": "review"}, "label"),
         ({"text": "review", "columns": ["review"]}, "text"),
@@ -467,6 +466,7 @@ def test_similar_lengths_are_less_padding(save: Save) -> None:
     for loader in (gofast.DataLoader(ds, 8, shuffle=True), gofast.DataLoader(ds, 8, sampler=sampler)):
         masks = [batch["attention_mask"] for batch in loader]
         shares.append(1 - sum(int(m.sum()) for m in masks) / sum(m.numel() for m in masks))
+        assert loader.stats()["epoch"]["padding"] == pytest.approx(shares[-1], abs=1e-12)
     assert shares[1] < shares[0] / 3
     with pytest.raises(errors.OptionError, match="lengths"):
         gofast.LengthGroupedSampler(8, ds, lengths=[1, 2])
