@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
+from collections.abc import Callable
 
 
 class Owned:
@@ -26,7 +28,9 @@ class Owned:
             return os.path.samestat(os.fstat(fd), self._was[fd])
         return False
 
-    def __del__(self) -> None:
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if over():  # the modules that this needs may be gone, and the system closes all
+            return
         for fd in getattr(self, "_was", ()):  # none if a descriptor was none
             if self.has(fd):
                 os.close(fd)
