@@ -40,7 +40,7 @@ def identities(options: Mapping[str, Text]) -> list[dict[str, Any]]:
 def _identity(name: str, option: Text) -> dict[str, Any]:
     try:
         told = _told(option.tokenizer)
-    except Exception:  # of a part of it that is written in Python, or of another version
+    except Exception:  # of a part that only Python knows, or of another version
         told = None
     if told is None and option.identity is None:
         raise errors.OptionError(
@@ -62,8 +62,13 @@ def _told(tokenizer: Any) -> Any:
     state = {key: value for key, value in vars(tokenizer).items() if key not in _LEFT_OUT}
     backend = json.loads(tokenizer.backend_tokenizer.to_str())
     backend["truncation"] = backend["padding"] = None  # each call sets them anew
-    told = json.dumps([state, backend], sort_keys=True, default=repr)
-    if any(map(callable, state.values())) or " at 0x" in told:
-        return None  # a function in the place of a method, or what another process would not know again
+    told = json.dumps([state, backend], sort_keys=True, default=_added_token)
     versions = [importlib.metadata.version(package) for package in ("transformers", "tokenizers")]
     return [f"{kind.__module__}.{kind.__qualname__}", hashlib.sha256(told.encode()).hexdigest(), *versions]
+
+
+def _added_token(value: Any) -> str:
+    """What JSON has no form of. Anything else, such as a function in the place of a method, is not known."""
+    if type(value).__name__ != "AddedToken":
+        raise TypeError
+    return repr(value)

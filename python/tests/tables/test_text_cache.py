@@ -286,7 +286,7 @@ def test_real_fast_tokenizers(save: Save, tmp_path: Path) -> None:
         own = tokenizers.Tokenizer(words)
         own.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
         return transformers.PreTrainedTokenizerFast(
-            tokenizer_object=own, pad_token="[PAD]", unk_token="[UNK]"
+            tokenizer_object=own, pad_token=tokenizers.AddedToken("[PAD]", special=True), unk_token="[UNK]"
         )
 
     before = None
