@@ -106,7 +106,7 @@ test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYT
 	touch $@
 
 test-integrations: build .venv-integrations/.stamp ## gofast.integrations with the real Accelerate and transformers (200 MB)
-	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/loader/test_integrations.py $(ARGS)
+	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/loader/test_integrations.py python/tests/tables/test_text_cache.py $(ARGS)
 
 test-gpu: build ## the GPU path on a real GPU
 	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("there is no GPU here: make test-python runs the GPU path on a stand-in for the driver")'

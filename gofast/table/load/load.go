@@ -48,7 +48,7 @@ type Options struct {
 	Categories []ColumnCategories `json:"categories"`
 	// Dates count the dates and times of feature columns. Without them, dates are an error.
 	Dates []ColumnDate `json:"dates"`
-	// Texts are columns whose texts are kept beside the table, for Decode alone.
+	// Texts are columns whose texts are kept beside the table, for Decode and BeginCache.
 	Texts []ColumnText `json:"texts"`
 	// Delimiter is the character between the cells of a text file; "": found from its
 	// first rows. SkipRows is the number of lines before the table.

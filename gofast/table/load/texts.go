@@ -33,7 +33,7 @@ type KeptTexts struct {
 // withoutTexts refuses them where nothing can hold them.
 func (t *Options) withoutTexts() error {
 	if len(t.Texts) > 0 {
-		return errs.New(errs.ErrConfig, "open", "text= is for a table in memory: no file of a table keeps it").InColumn(t.Texts[0].Column.Name)
+		return errs.New(errs.ErrConfig, "open", "texts are for gofast.TableDataset of Python: a table that is mapped here keeps none").InColumn(t.Texts[0].Column.Name)
 	}
 	return nil
 }
