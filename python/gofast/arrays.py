@@ -15,7 +15,8 @@ from ._core import table_operations
 from ._core.numbers import OPAQUE, torch_dtype
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
-from ._loader.view import Line, NativeDataset, Output, Refusal, View, overridden
+from ._loader.native_dataset import NativeDataset, Refusal, overridden
+from ._loader.view import Line, Output, View
 from ._plan import transforms
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C

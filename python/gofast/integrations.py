@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import default_collate
 
-from ._loader.view import Refusal, View, resolve
+from ._loader.native_dataset import Refusal, resolve
+from ._loader.view import View
 from .errors import OptionError
 from .loader import DataLoader
 

@@ -36,12 +36,13 @@ from ._loader.explain import explain as explain  # which must know them too
 from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
+from ._loader.native_dataset import Refusal, resolve
 from ._loader.pulled import PulledDataset
 from ._loader.seeding import only_seeds
 from ._loader.stacking import Stacking
 from ._loader.stamp import Stamp
 from ._loader.trace import Trace
-from ._loader.view import Refusal, View, called, resolve
+from ._loader.view import View, called
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
 

@@ -16,7 +16,8 @@ import torch
 from . import errors
 from ._core.memory import Layout, MappedMemory
 from ._loader.classes import Classes, LabelType, numbered
-from ._loader.view import NativeDataset, Output, overridden
+from ._loader.native_dataset import NativeDataset, overridden
+from ._loader.view import Output
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, Named, Unit, categorized, counted
 from ._tables.columns import Header, warn_of_no_label

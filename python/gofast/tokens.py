@@ -18,7 +18,8 @@ from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.explain import overrides
 from ._loader.filler import Filler
 from ._loader.getitems import getitems
-from ._loader.view import Line, NativeDataset, Refusal, View, overridden, row_index_error
+from ._loader.native_dataset import NativeDataset, Refusal, overridden
+from ._loader.view import Line, View, row_index_error
 from ._tables.token_files import TYPES, Asked, TokenFile, TokenView, windows
 
 

@@ -128,7 +128,7 @@ def install(monkeypatch: Any) -> Log:
     from gofast import loader
     from gofast._core import engine
     from gofast._loader import destination, lane, stamp
-    from gofast._loader.view import Refusal
+    from gofast._loader.native_dataset import Refusal
 
     log = Log()
 

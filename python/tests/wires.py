@@ -12,8 +12,9 @@ from torch.utils.dlpack import from_dlpack
 from gofast._core import engine
 from gofast._core.numbers import Spec
 from gofast._loader.core_dataset import CoreDataset
+from gofast._loader.native_dataset import resolve
 from gofast._loader.stream import RING
-from gofast._loader.view import View, resolve
+from gofast._loader.view import View
 from gofast._loader.wire import Wire
 
 Batch = tuple[torch.Tensor, torch.Tensor | None, dict[int, int]]  # samples as they lie, labels, stand-ins

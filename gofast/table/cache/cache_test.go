@@ -352,11 +352,11 @@ func TestTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	w, err := Create(lock, Bound{Rows: 4, Labels: 3})
-	if err == nil {
+	if _, err := Create(lock, Bound{Rows: 4, Labels: 3}); err == nil {
 		t.Fatal("a table without a type")
 	}
-	if w, err = Create(lock, Bound{Rows: 4, Type: table.Uint8, Labels: 3}); err != nil {
+	w, err := Create(lock, Bound{Rows: 4, Type: table.Uint8, Labels: 3})
+	if err != nil {
 		t.Fatal(err)
 	}
 	ends, ids, words := make([]byte, 3*8), make([]byte, 5*4), []byte("größe")

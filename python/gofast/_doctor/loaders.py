@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
 
-from .._loader.view import Refusal
+from .._loader.native_dataset import Refusal
 
 
 def like(loader: Any, **changes: Any) -> Any:

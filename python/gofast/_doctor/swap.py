@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
-from .._loader.view import NativeDataset
+from .._loader.native_dataset import NativeDataset
 from . import hdf5, opened, tables
 from .apart import RefusalError
 from .differences import difference, equal

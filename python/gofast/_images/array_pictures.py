@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from .._loader.core_dataset import IntArray, gathered
-from .._loader.view import Refusal, View
+from .._loader.native_dataset import Refusal
+from .._loader.view import View
 from .._plan import transforms
 from .memory_pictures import StandIn
 from .pixel_view import Labels, PixelView

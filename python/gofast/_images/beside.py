@@ -13,7 +13,8 @@ import torch
 from .. import errors
 from .._loader.core_dataset import IntArray
 from .._loader.filler import Filler
-from .._loader.view import Line, NativeDataset, Refusal
+from .._loader.native_dataset import NativeDataset, Refusal
+from .._loader.view import Line
 from .core_pictures import CorePictures
 from .dataset import ImageDataset
 from .seen import HasPictures

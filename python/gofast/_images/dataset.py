@@ -17,16 +17,8 @@ from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
 from .._loader.explain import overrides
 from .._loader.getitems import getitems
-from .._loader.view import (
-    Line,
-    NativeDataset,
-    Output,
-    Refusal,
-    called,
-    check_callable,
-    overridden,
-    row_index_error,
-)
+from .._loader.native_dataset import NativeDataset, Refusal, overridden
+from .._loader.view import Line, Output, called, check_callable, row_index_error
 from .._plan.compile import Plan
 from . import rescue, vision
 from .bad_samples import BadSample, BadSamples

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._loader.core_dataset import IntArray
-from .._loader.view import STANDING_IN, Line, Refusal, called
+from .._loader.native_dataset import STANDING_IN, Refusal
+from .._loader.view import Line, called
 from .bad_samples import BadSamples
 from .core_pictures import CorePictures
 from .dataset import ImageDataset

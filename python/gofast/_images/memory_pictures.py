@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._loader.core_dataset import IntArray
-from .._loader.view import Line, NativeDataset, Output, Refusal, View, called
+from .._loader.native_dataset import NativeDataset, Refusal
+from .._loader.view import Line, Output, View, called
 from .._plan.compile import Plan, compile
 from . import pillow
 from .bad_samples import BadSamples

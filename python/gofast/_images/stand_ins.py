@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .._loader.view import STANDING_IN, Refusal
+from .._loader.native_dataset import STANDING_IN, Refusal
 from .memory_pictures import StandIn
 from .pixel_view import Labels, are_labels
 from .pixels import Pixels, taken

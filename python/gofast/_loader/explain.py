@@ -13,9 +13,10 @@ from .._core.openmp import as_in_workers
 from .._core.units import duration
 from ..errors import GofastError
 from .destination import PINNED
+from .native_dataset import NativeDataset, Refusal, foreign, native, resolve
 from .pulled import PulledDataset
 from .schedule import draw_order
-from .view import Line, NativeDataset, Refusal, View, called, foreign, native, resolve
+from .view import Line, View, called
 
 _MOST_PARTS = 5  # shown of a ConcatDataset
 _TITLE = ("step", "runs in", "what")

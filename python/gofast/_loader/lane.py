@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from .collation import Unmade
 from .filler import Filler
+from .native_dataset import Refusal
 from .stream import Stream
-from .view import Refusal, View
+from .view import View
 
 if TYPE_CHECKING:
     from torch import Tensor

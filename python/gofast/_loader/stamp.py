@@ -16,7 +16,8 @@ from typing import Any
 from torch.utils.data import ConcatDataset, Subset
 
 from .changes import changes
-from .view import Refusal, View, resolve
+from .native_dataset import Refusal, resolve
+from .view import View
 
 
 class Stamp:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import torch
-from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.dlpack import from_dlpack
 
 from .. import errors
 from .._core import engine
-from .._core.indices import picked_from
 from .._core.openmp import alone
 from . import pinning
-from .changes import changes
 from .core_dataset import CoreDataset, IntArray, joined
 from .wire import Wire
 
@@ -230,166 +226,6 @@ class View:
         return images if self.bare and len(values) == 1 else values
 
 
-class Refusal:
-    """Why the engine cannot make a dataset's batches by itself: Python code has a say in its samples.
-
-    The only place where that is found out; explain, warnings, stats and the doctor say it in its words.
-
-    Attributes:
-        of: what it speaks of, which is kept so that it need not be made again.
-    """
-
-    of: object = None
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-
-class NativeDataset(Dataset[Any]):
-    """A dataset whose batches the engine can make: a table's rows, or pictures.
-
-    `resolve` knows them by this class, and imports nothing: a module that another thread was importing when
-    this process was forked can never be imported here.
-    """
-
-    _steady = True  # nobody can write to the memory that samples are made of
-
-    def __len__(self) -> int:
-        raise NotImplementedError
-
-    def _native_view(self) -> View | Refusal:
-        """A view for gofast.DataLoader."""
-        raise NotImplementedError
-
-    def _made_by(self) -> NativeDataset:
-        """What makes its samples natively: another object, where its transform is of another kind."""
-        return self
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if not name.startswith("_"):
-            changes.count += 1  # last: who sees the count must see the value
-
-    def _sample_signature(self) -> tuple[Any, ...]:
-        """What must be equal for two datasets' samples to stand in one batch."""
-        raise NotImplementedError
-
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        """The view of datasets of this kind, end to end."""
-        raise NotImplementedError
-
-    def _explained(self) -> list[Line]:
-        """Which steps run natively and which in Python, and why, for gofast.explain."""
-        raise NotImplementedError
-
-
-def is_native(dataset: object) -> TypeGuard[NativeDataset]:
-    """Whether it is one of ours, whose batches nobody has taken over; isinstance believes a proxy's word."""
-    return issubclass(type(dataset), NativeDataset) and "__getitems__" not in vars(dataset)
-
-
-# What knows datasets of other libraries: gives what stands for one, or None where it is not known.
-STANDING_IN: list[Callable[[Any], NativeDataset | None]] = []
-
-
-def native(dataset: Any) -> NativeDataset | None:
-    """The dataset itself where it is one of ours, or what stands for another library's."""
-    if is_native(dataset):
-        return dataset._made_by()
-    return next((found for known in STANDING_IN if (found := known(dataset)) is not None), None)
-
-
-def resolve(dataset: Dataset[Any]) -> View | Refusal:
-    """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
-
-    Returns:
-        A refusal where Python code has a say in the rows (transforms, an overridden
-        ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
-        those run on torch's own machinery.
-    """
-    ours = native(dataset)
-    if ours is not None:
-        return ours._native_view()
-    parts: list[NativeDataset] = []
-    index_map = _flatten(dataset, parts)
-    if isinstance(index_map, Refusal):
-        return index_map
-    if any(p._sample_signature() != parts[0]._sample_signature() for p in parts):
-        return _DIFFERENT  # torch's collate says what is wrong with mixed samples
-    return parts[0]._joined(parts, index_map)
-
-
-_METHODS = ("__getitem__", "__getitems__", "__len__")
-_DIFFERENT = Refusal("the ConcatDataset's parts make different samples, or have changed their lengths")
-_INDICES = Refusal("the Subset's indices are not a sequence of integers within its dataset")
-
-
-def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | Refusal:
-    """Positions of the dataset's rows in the concatenation of parts, which grows."""
-    kind = type(dataset)
-    ours = native(dataset)
-    if ours is not None:
-        view = ours._native_view()
-        if isinstance(view, Refusal):
-            return view
-        start = sum(len(p) for p in parts)
-        parts.append(ours)
-        return np.arange(start, start + len(ours), dtype=np.int64)
-    if _is_torchs(dataset, Subset):
-        inner = _flatten(dataset.dataset, parts)
-        if isinstance(inner, Refusal):
-            return inner
-        positions = picked_from(dataset.indices)
-        try:
-            return _INDICES if positions is None else np.asarray(inner[positions.numpy()])
-        except IndexError:
-            return _INDICES  # torch refuses it when it is asked for
-    if _is_torchs(dataset, ConcatDataset):
-        whole: list[IntArray] = []
-        for part in dataset.datasets:
-            piece = _flatten(part, parts)
-            if isinstance(piece, Refusal):
-                return piece
-            whole.append(piece)
-        if dataset.cumulative_sizes != [*itertools.accumulate(map(len, whole))]:
-            return _DIFFERENT  # a dataset may have changed its length, of which torch takes no notice
-        return np.concatenate(whole)
-    for torchs in (Subset, ConcatDataset):
-        if issubclass(kind, torchs):
-            how = "is a subclass" if kind is not torchs else "has other methods than those"
-            return Refusal(f"{kind.__name__} {how} of {torchs.__name__}: its own code makes the samples")
-    if issubclass(kind, NativeDataset):
-        return Refusal(f"{kind.__name__} has a __getitems__ of its own")
-    return Refusal(f"{kind.__name__} {foreign(kind)}")
-
-
-_INSTEAD = {"ImageFolder": "ImageFolder", "TensorDataset": "ArrayDataset"}  # they take the same arguments
-
-
-def foreign(kind: type) -> str:
-    """What a dataset's class is that is not gofast's, and what makes it faster: the end of a sentence."""
-    for base in kind.__mro__:
-        package = base.__module__.split(".")[0]
-        if package in ("torch", "torchvision") and base.__name__ in _INSTEAD:
-            ours = f"gofast.{_INSTEAD[base.__name__]}"
-            if base is kind:
-                return f"is {package}'s: use {ours} instead"
-            return f"derives from {package}'s {base.__name__}: derive it from {ours}"
-    instead = getattr(kind, "_instead", None)
-    if isinstance(instead, str):
-        return instead
-    return "is not a dataset of gofast's: gofast makes only the pictures that it opens (gofast.open)"
-
-
-def overridden(dataset: object, base: type) -> Refusal | None:
-    """The refusal of a subclass of base that overrides a method of torch's protocol, by its name."""
-    kind = type(dataset)
-    for name in _METHODS:
-        if getattr(kind, name) is not getattr(base, name):
-            return Refusal(f"{kind.__name__} overrides {name}")
-    return None
-
-
 def check_callable(**given: Any) -> None:
     """Refuses an option that is to be called, and cannot be.
 
@@ -409,22 +245,6 @@ def check_callable(**given: Any) -> None:
 def called(function: Any) -> str:
     """The name of a user's callable."""
     return str(getattr(function, "__name__", type(function).__name__))
-
-
-_T = TypeVar("_T", bound=Dataset[Any])
-
-
-def _methods(kind: type) -> list[Any]:
-    return [getattr(kind, name, None) for name in _METHODS]
-
-
-_TORCHS: dict[type, list[Any]] = {kind: _methods(kind) for kind in (Subset, ConcatDataset)}
-
-
-def _is_torchs(dataset: Dataset[Any], kind: type[_T]) -> TypeGuard[_T]:
-    """Whether it is of this class of torch's itself, with torch's own methods."""
-    own = type(dataset) is kind and "__getitems__" not in vars(dataset)
-    return own and _methods(kind) == _TORCHS[kind]
 
 
 def row_index_error(index: int, length: int) -> errors.RowIndexError:

@@ -17,7 +17,7 @@ from .._core.generators import Generators
 from .._core.progress import Progress
 from .._core.units import size
 from .._images.dataset import ImageDataset
-from .._loader.view import Refusal, overridden, resolve
+from .._loader.native_dataset import Refusal, overridden, resolve
 from ..loader import DataLoader
 from . import fields, files, same
 from .files import SetInfo

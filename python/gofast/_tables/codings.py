@@ -13,7 +13,7 @@ from .. import errors
 from .._core.table_operations import Codings
 from .._core.warn import warn
 from .._loader.classes import conflict, leaves, listed, named_twice, shortened, text
-from .._loader.view import is_native
+from .._loader.native_dataset import is_native
 
 Unit = Literal["D", "h", "m", "s", "ms", "us", "ns"]
 Dates = Mapping[str, Unit]

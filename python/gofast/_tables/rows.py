@@ -23,17 +23,8 @@ from .._loader.core_dataset import CoreDataset, IntArray
 from .._loader.explain import overrides
 from .._loader.filler import Filler
 from .._loader.getitems import getitems
-from .._loader.view import (
-    Line,
-    NativeDataset,
-    Output,
-    Refusal,
-    View,
-    called,
-    check_callable,
-    overridden,
-    row_index_error,
-)
+from .._loader.native_dataset import NativeDataset, Refusal, overridden
+from .._loader.view import Line, Output, View, called, check_callable, row_index_error
 from .cells import Place
 from .row_view import RowView
 from .scale import Scale, default_keys, is_picture, is_unit, sizes, whole_shape

@@ -21,7 +21,7 @@ from torchvision.transforms import v2
 from gofast import errors
 from gofast._core import dataset_operations
 from gofast._core.numbers import NAMES
-from gofast._loader.view import Refusal, resolve
+from gofast._loader.native_dataset import Refusal, resolve
 from gofast.images import ImageFolder
 from image_data import make_folder, photograph
 from picture_chains import KINDS, MEAN, STD, chain, write_pictures

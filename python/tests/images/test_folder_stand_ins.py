@@ -23,7 +23,7 @@ from torchvision.datasets import folder as folders
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader.view import Refusal, resolve
+from gofast._loader.native_dataset import Refusal, resolve
 from same import difference
 
 OURS = gofast.DataLoader  # importing it is what lets `resolve` look for stand-ins

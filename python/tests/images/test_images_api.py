@@ -24,7 +24,8 @@ from torchvision.transforms import v2
 import gofast
 from gofast import errors
 from gofast._images import files as image_files
-from gofast._loader.view import Refusal, View
+from gofast._loader.native_dataset import Refusal
+from gofast._loader.view import View
 
 PLAIN = T.Compose([T.Resize((12, 10)), T.ToTensor()])
 # A worker of these imports torch and torchvision first: seconds.

@@ -18,7 +18,7 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader.view import Refusal, resolve
+from gofast._loader.native_dataset import Refusal, resolve
 from picture_chains import chain
 from same import difference
 

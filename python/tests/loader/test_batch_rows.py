@@ -27,7 +27,8 @@ from torchvision import datasets, transforms, tv_tensors
 
 import gofast
 from gofast._loader.batch import _LOOKS
-from gofast._loader.view import Refusal, View
+from gofast._loader.native_dataset import Refusal
+from gofast._loader.view import View
 from image_data import make_folder
 from same import difference
 

@@ -29,7 +29,8 @@ from torchvision import transforms as T
 
 import gofast
 from gofast._core import warn
-from gofast._loader.view import Refusal, View, resolve
+from gofast._loader.native_dataset import Refusal, resolve
+from gofast._loader.view import View
 
 # torch warns of more workers than this machine has cores.
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")

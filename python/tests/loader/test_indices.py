@@ -23,7 +23,8 @@ from torch.utils.data import (
 from torchvision import datasets, transforms
 
 import gofast
-from gofast._loader.view import Refusal, View
+from gofast._loader.native_dataset import Refusal
+from gofast._loader.view import View
 from image_data import make_folder
 
 X = torch.arange(60, dtype=torch.float32).reshape(20, 3)

@@ -27,7 +27,7 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast import HDF5Dataset, errors
-from gofast._loader.view import Refusal, resolve
+from gofast._loader.native_dataset import Refusal, resolve
 from same import difference
 
 NUMBERS = ["u1", "i1", "u2", "<i2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", "?", "<c8", ">i2", ">f8"]

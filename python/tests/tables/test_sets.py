@@ -28,7 +28,7 @@ from torchvision.datasets import ImageFolder
 import gofast
 from gofast import errors
 from gofast._command.main import main
-from gofast._loader.view import Refusal, resolve
+from gofast._loader.native_dataset import Refusal, resolve
 from gofast._sets import files, writer
 from records import example, framed
 from same import difference, seeded

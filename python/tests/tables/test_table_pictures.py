@@ -17,7 +17,7 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader.view import Refusal, resolve
+from gofast._loader.native_dataset import Refusal, resolve
 from same import difference
 
 AUGMENT = v1.Compose([v1.RandomAffine(20, (0.1, 0.1)), v1.RandomCrop(8, padding=2), v1.ToTensor()])

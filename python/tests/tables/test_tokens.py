@@ -16,7 +16,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, Weighte
 
 import gofast
 from gofast import TokenDataset, errors
-from gofast._loader.view import Refusal, resolve
+from gofast._loader.native_dataset import Refusal, resolve
 from same import difference
 
 TYPES = ["uint8", "uint16", "uint32", "int8", "int16", "int32", "int64"]
