@@ -170,7 +170,7 @@ bench-strangers: build .venv-bench/.stamp ## other people's code, unmodified and
 bench-warm: build .venv-bench/.stamp .venv-bench-ffcv/.stamp ## later epochs of pictures with and without a cache, 10 minutes on two cores (ARGS="--only train")
 	.venv-bench/bin/python -m benchmarks.warm $(ARGS)
 
-bench-storage: build .venv-bench/.stamp .venv-bench-tensorflow/.stamp ## tables, HDF5, TFRecord and generators beside what people read them with, 15 minutes on two cores (ARGS="--only csv,hdf5")
+bench-storage: build .venv-bench/.stamp .venv-bench-tensorflow/.stamp ## tables, HDF5, TFRecord, generators and texts beside what people read them with, 20 minutes on two cores (ARGS="--only csv,hdf5")
 	.venv-bench/bin/python -m benchmarks.storage $(ARGS)
 
 bench-gpu: build ## the GPU path's figures, on a machine with a GPU (ARGS="--rounds 3 wire")

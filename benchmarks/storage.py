@@ -1,4 +1,4 @@
-"""What people keep their data in, against what they read it with: tables, HDF5, TFRecord, generators.
+"""What people keep their data in, against what they read it with: tables, HDF5, TFRecord, generators, texts.
 
     make bench-storage
     python -m benchmarks.storage [--only csv,hdf5] [--rounds 3] [--rows 3000000]
@@ -23,6 +23,7 @@ from benchmarks.turns import Epoch, photographs
 BATCH = 64
 STREAM_BATCH, STREAM_ROWS, STREAM_COLUMNS = 4096, 250_000, 20
 ARRAYS = {"hdf5": (20_000, 64, 64, 3), "hdf5-gzip": (2_000, 64, 64, 3)}
+REVIEWS = 200_000
 TABLES = ("pyarrow", "polars", "dataset", "stream", "blocks")
 BY_H5PY = ("h5py", "h5py, 2 workers", "gofast", "gofast, 2 workers")
 CASES = {
@@ -32,6 +33,7 @@ CASES = {
     "hdf5-gzip": BY_H5PY,
     "tfrecord": ("tfrecord", "tf.data", "gofast", "gofast, cache"),
     "generator": ("torch", "gofast"),
+    "text": ("datasets", "datasets, 2 workers", "gofast"),  # 200,000 reviews
 }
 
 
@@ -193,7 +195,7 @@ def tfrecord(path: str, side: str) -> Epoch:
     return DataLoader(theirs, BATCH, num_workers=2, persistent_workers=True).__iter__
 
 
-def make_tfrecord(kind: str, path: Path) -> None:
+def make_tfrecord(path: Path) -> None:
     """The photographs, with the index that the tfrecord package wants for several workers."""
     from tfrecord.tools.tfrecord2idx import create_index
     from tfrecord.writer import TFRecordWriter
@@ -239,17 +241,18 @@ def make(case: str, rows: int) -> str:
     if case == "generator":
         return photographs()
     times = max(rows // STREAM_ROWS, 1)
-    path = MADE / {"csv": f"stream-{times}.csv", "parquet": f"stream-{times}.parquet"}.get(
-        case, f"{case}.data"
-    )
-    if case in ARRAYS:
-        path = path.with_suffix(".h5")
+    names = {"csv": f"stream-{times}.csv", "parquet": f"stream-{times}.parquet", "text": "reviews.csv"}
+    path = MADE / names.get(case, f"{case}.h5" if case in ARRAYS else f"{case}.data")
     if not path.exists():
         made = path.with_suffix(".part")
         if case in ARRAYS:
             make_hdf5(case, made)
         elif case == "tfrecord":
-            make_tfrecord(case, made)
+            make_tfrecord(made)
+        elif case == "text":
+            from benchmarks import texts
+
+            texts.make(made, REVIEWS)
         else:
             make_table(case, made, times)
         made.rename(path)
@@ -262,6 +265,10 @@ def child(case: str, side: str, place: str) -> list[float]:
         return turns.timed(lambda: tables(place, side), 2)
     if case in ARRAYS:
         return turns.timed(lambda: hdf5(place, side), 3)
+    if case == "text":
+        from benchmarks import texts
+
+        return turns.timed(lambda: texts.epochs(side, place), 2)
     return turns.timed(lambda: generator(side) if case == "generator" else tfrecord(place, side), 4)
 
 
