@@ -162,19 +162,18 @@ def test_a_file_that_changes_is_an_error(tmp_path: Path, loader: Any) -> None:
 
 
 @pytest.mark.parametrize("transform", [TRAIN, REST, PYTHON], ids=["native", "rest", "python"])
-@pytest.mark.parametrize("on_error", ["raise", "replace", "zero"])
+@pytest.mark.parametrize("on_error, workers", [("raise", 0), ("replace", 0), ("replace", 2), ("zero", 0)])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
-@pytest.mark.parametrize("packed_by", [{"num_workers": 0}, {"num_workers": 2}])
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 def test_a_file_that_is_gone_or_changed_is_one_error(
-    tmp_path: Path, loader: Any, on_error: Any, transform: Any, packed_by: dict[str, int]
+    tmp_path: Path, loader: Any, on_error: Any, transform: Any, workers: int
 ) -> None:
     """In the middle of an epoch, whatever the policy for pictures that cannot be decoded."""
     contents = pictures(COUNT)
     for kind in (errors.NotFoundError, errors.ChangedError):
         paths = written(tmp_path, contents)
         dataset = ImageFiles.from_tfrecord(paths, transform=transform, on_error=on_error)
-        batches = iter(loader(dataset, 2, **packed_by))
+        batches = iter(loader(dataset, 2, num_workers=workers))
         next(batches)
         if kind is errors.NotFoundError:
             Path(paths[1]).unlink()
@@ -185,7 +184,7 @@ def test_a_file_that_is_gone_or_changed_is_one_error(
         with pytest.raises(kind, match=r"sample \d+: .*b\[\d\]: "):
             for _ in range(2):  # what was read ahead may be whole
                 list(batches)
-                batches = iter(loader(dataset, 2, **packed_by))
+                batches = iter(loader(dataset, 2, num_workers=workers))
         with pytest.raises(kind):
             gofast.TFRecordDataset.__getitem__(_beside(dataset), 5)
         assert dataset.bad_samples() == {}

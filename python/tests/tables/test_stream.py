@@ -480,8 +480,8 @@ def test_the_memory_of_an_epoch_needs_no_garbage_collection(table: tuple[Path, T
         for shuffle in (None, "block"):
             loader = gofast.DataLoader(streamed(path, shuffle=shuffle, seed=0), batch_size=100)
             before = rooms()
-            for _ in loader:
-                assert rooms() > before
+            for i, _ in enumerate(loader):
+                assert i % 50 or rooms() > before
             assert rooms() == before
             next(iter(loader))
             assert rooms() == before
