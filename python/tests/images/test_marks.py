@@ -6,6 +6,8 @@ import io
 import os
 import subprocess
 import sys
+from multiprocessing.context import set_spawning_popen
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset
 from torchvision import datasets
 from torchvision import transforms as T
 
@@ -97,6 +99,29 @@ def test_late_pictures(folder: Path, workers: int) -> None:
     ours = epochs(DataLoader, Opens(folder, gofast.open), num_workers=workers)
     assert used() > before
     assert not difference(ours, epochs(DataLoader, Opens(folder, Image.open), num_workers=workers))
+
+
+def test_several_datasets_of_one_spawned_process(folder: Path) -> None:
+    """multiprocessing refuses a descriptor that is handed over twice."""
+    handed = list[int]()
+
+    class Popen:
+        DupFd = int
+
+        def duplicate_for_child(self, fd: int) -> int:
+            handed.append(fd)
+            return fd
+
+    parts = ConcatDataset([gofast.ImageFolder(folder, TRAIN) for _ in range(3)])
+    for _ in range(2):  # each process is handed them
+        popen: Any = Popen()
+        set_spawning_popen(popen)
+        try:
+            ForkingPickler.dumps(parts)
+        finally:
+            set_spawning_popen(None)
+        assert len(set(handed)) == len(handed) and marks.shared._fd in handed
+        handed.clear()
 
 
 def test_a_replaced_file_has_marks_of_its_own(folder: Path) -> None:
