@@ -167,11 +167,8 @@ def test_files_and_subsets_are_joined(save: Save) -> None:
 # ------------------------------------------------------------------ ids
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("seed", range(4))
-def test_ids_are_padded_as_the_tokenizer_pads_them(save: Save, form: str, seed: int) -> None:
-    rng = random.Random(seed)
-    frame = frame_of(rng, 60, rng.random() < 0.5)
+def padding_options(rng: random.Random) -> dict[str, Any]:
+    """Options of gofast.Text, some of them."""
     options: dict[str, Any] = {}
     if rng.random() < 0.5:
         options["pad_to_multiple_of"] = rng.choice([1, 8, 7])
@@ -180,9 +177,18 @@ def test_ids_are_padded_as_the_tokenizer_pads_them(save: Save, form: str, seed: 
         options["padding"] = rng.choice(["longest", "max_length"])
     if rng.random() < 0.5:
         options["padding_side"] = rng.choice(["left", "right"])
-    blank = 1
     if rng.random() < 0.5:
-        blank = options["pad_token_id"] = rng.choice([0, 1 << 40, -7])
+        options["pad_token_id"] = rng.choice([0, 1 << 40, -7])
+    return options
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(4))
+def test_ids_are_padded_as_the_tokenizer_pads_them(save: Save, form: str, seed: int) -> None:
+    rng = random.Random(seed)
+    frame = frame_of(rng, 60, rng.random() < 0.5)
+    options = padding_options(rng)
+    blank = options.get("pad_token_id", 1)
     tokenizer = Tokenizer()
     ds = TableDataset(save(f"t.{form}", frame), text={"review": Text(tokenizer, **options)}, exclude="place")
     assert sorted(tokenizer.seen) == sorted(set(frame["review"]))  # each text once

@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, default_collate
 
 import gofast
 from gofast import TableDataset, Text, errors
-from test_text import FORMS, Save, Tokenizer, assert_same, frame_of, ids_of, write
+from test_text import FORMS, Save, Tokenizer, assert_same, frame_of, ids_of, padding_options, write
 
 
 @pytest.fixture
@@ -49,21 +49,6 @@ def stamp(path: Path) -> tuple[int, int]:
     return info.st_ino, info.st_mtime_ns
 
 
-def maker(rng: random.Random) -> dict[str, Any]:
-    """Options of a tokenizer whose results need all that a cache can keep."""
-    options: dict[str, Any] = {}
-    if rng.random() < 0.5:
-        options["pad_to_multiple_of"] = rng.choice([1, 8, 7])
-    if rng.random() < 0.5:
-        options |= {"truncation": True, "max_length": rng.choice([2, 20, 300])}
-        options["padding"] = rng.choice(["longest", "max_length"])
-    if rng.random() < 0.5:
-        options["padding_side"] = rng.choice(["left", "right"])
-    if rng.random() < 0.5:
-        options["pad_token_id"] = rng.choice([0, 1 << 40, -7])
-    return options
-
-
 # ------------------------------------------------------------------ the same batches, without the tokenizer
 
 
@@ -71,7 +56,7 @@ def maker(rng: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_kept_is_what_the_tokenizer_gave(save: Save, tmp_path: Path, form: str, seed: int) -> None:
     rng = random.Random(f"{form} {seed}")
-    frame, options, cache = frame_of(rng, 60, rng.random() < 0.5), maker(rng), tmp_path / "t.npz"
+    frame, options, cache = frame_of(rng, 60, rng.random() < 0.5), padding_options(rng), tmp_path / "t.npz"
     wide = rng.choice([0, 300, 1 << 33])  # of each size that ids are kept in
 
     class Wide(Tokenizer):
