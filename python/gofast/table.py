@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from multiprocessing.context import get_spawning_popen
-from multiprocessing.reduction import DupFd
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import torch
 
 from . import errors
 from ._core.memory import Layout, MappedMemory
+from ._core.owned import handed
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.native_dataset import NativeDataset, overridden
 from ._loader.view import Output
@@ -321,7 +321,7 @@ class TableDataset(TextRows):
         # A process that is being spawned receives the table's descriptor. Any other
         # pickle may outlive this process, so it opens the sources again.
         spawning = get_spawning_popen() is not None
-        state["_handed"] = (DupFd(memory.fd), memory.layout) if spawning else None
+        state["_handed"] = (handed(memory.fd), memory.layout) if spawning else None
         state["_expected"] = _identity(memory.layout)
         state["_texts"] = [column.handed() for column in self._texts] if spawning else None
         if spawning:  # the texts are tokenized already

@@ -10,17 +10,13 @@ import contextlib
 import mmap
 import os
 import resource
-import weakref
-from collections.abc import Callable
-from multiprocessing.context import get_spawning_popen
-from multiprocessing.reduction import DupFd
 from typing import Any
 
 import numpy as np
 
 from .machine import Machine
 from .memory import address_of
-from .owned import Owned
+from .owned import Owned, handed
 
 _MOST = 1 << 30  # bytes: the marks of 150 GB of JPEGs
 _SHARE = 32  # of the memory that the process may use
@@ -35,7 +31,6 @@ class Marks:
     def __init__(self) -> None:
         self._map: mmap.mmap | None = None
         self._settled = False
-        self._given: Callable[[], Any] = lambda: None  # the process that was handed them last
         asked, known = os.environ.get("GOFAST_MARKS", ""), Machine().memory()
         limits = [resource.getrlimit(resource.RLIMIT_AS)[0], known.limit if known else -1]
         size = min([_MOST, *(limit // _SHARE for limit in limits if limit >= 0)])
@@ -52,12 +47,8 @@ class Marks:
         return (address_of(np.frombuffer(self._map, np.uint8)), len(self._map)) if self._map else (0, 0)
 
     def handed(self) -> Any:
-        """What a process that is being spawned gets them by; None if it has them, or there are none."""
-        popen: Any = get_spawning_popen()
-        if self._given() is popen or not self._map or not self._owned.has(self._fd):
-            return None  # a descriptor that is named twice is refused
-        self._given = weakref.ref(popen)
-        return DupFd(self._fd)
+        """What a process that is being spawned gets them by; None where there are none."""
+        return handed(self._fd) if self._map and self._owned.has(self._fd) else None
 
     def take_over(self, handed: Any) -> None:
         """Keeps those of the process that spawned this one, if nothing was decoded yet."""

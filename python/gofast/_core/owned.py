@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import weakref
 from collections.abc import Callable
+from multiprocessing.context import get_spawning_popen
+from multiprocessing.reduction import DupFd
+from typing import Any
 
 
 class Owned:
@@ -34,3 +38,14 @@ class Owned:
         for fd in getattr(self, "_was", ()):  # none if a descriptor was none
             if self.has(fd):
                 os.close(fd)
+
+
+_handed = weakref.WeakKeyDictionary[Any, Owned]()  # copies for each process that is being spawned
+
+
+def handed(fd: int) -> Any:
+    """A DupFd for a process that is being spawned, of a descriptor that others may hand to it too.
+
+    multiprocessing refuses one that is named twice, so each gets a copy, until the process has ended.
+    """
+    return DupFd(_handed.setdefault(get_spawning_popen(), Owned()).hold(os.dup(fd)))

@@ -9,13 +9,13 @@ import mmap
 import os
 import stat
 from collections.abc import Callable, Iterator
-from multiprocessing.reduction import DupFd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import errors
 from .._core.memory import Layout, MappedMemory
+from .._core.owned import handed
 from .._core.stamp import Stamp
 from .fields import Field
 
@@ -90,7 +90,7 @@ class FileArray:
 
     def handed(self) -> tuple[Any, ...]:
         """What a process that is being spawned makes the same of; see `taken`."""
-        fd = DupFd(self._memory.fd)
+        fd = handed(self._memory.fd)
         return fd, self.array.dtype.str, self.array.shape, self.offset, self.file, self.runs_in, self.what
 
     @classmethod

@@ -658,3 +658,14 @@ def test_options_of_a_wrong_type_say_what_to_give(options: Any, why: str, tmp_pa
     (tmp_path / "x.csv").write_text("a,b,c\n1,2,3\n")
     with pytest.raises(errors.OptionError, match=re.escape(why)):
         TableDataset(tmp_path / "x.csv", label=None, **options)
+
+
+def test_copies_of_a_table_go_to_one_spawned_worker(tmp_path: Path) -> None:
+    """multiprocessing refuses a descriptor that is handed over twice."""
+    path = tmp_path / "t.csv"
+    path.write_text("label,x\n" + "".join(f"{i % 3},{i}\n" for i in range(20)))
+    table = TableDataset(path)
+    both = ConcatDataset([table, copy.copy(table)])
+    batches = list(DataLoader(both, 10, num_workers=1, multiprocessing_context="spawn"))
+    labels = torch.cat([batch["label"] for batch in batches])
+    assert torch.equal(labels, torch.arange(20).remainder(3).repeat(2))
