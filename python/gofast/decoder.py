@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import os
 from collections.abc import Callable, Sequence
@@ -13,11 +12,9 @@ import torch
 from . import errors
 from ._device.wanted import wanted
 from ._images.bad_samples import BadSamples
-from ._images.decoding import DecodingLane, file_of
+from ._images.decoding import DecodingLane, IdleLanes, file_of
 from ._images.paths import column_names, in_order, is_table
 from ._loader.view import check_callable
-
-_MOST_IDLE = 8  # lanes that wait for the next call; each keeps the memory of a batch or two
 
 
 class Decoder:
@@ -69,7 +66,7 @@ class Decoder:
         self.transform = transform
         self._threads, self._rng, self._device = threads, rng, wanted(device)
         self._bad = BadSamples(on_error, None, kept=False)
-        self._lanes: list[DecodingLane] = []  # that no call uses
+        self._lanes = IdleLanes()
 
     def __call__(self, pictures: Any) -> Any:
         """Decodes a batch, or one picture.
@@ -103,7 +100,7 @@ class Decoder:
 
     def _decoded(self, files: Sequence[Any]) -> Any:
         paths = bool(files) and isinstance(files[0], str)
-        lane = self._idle(len(files), paths)
+        lane = self._lanes.take(len(files), paths)
         if lane is None:
             room = 1 << max(len(files) - 1, 0).bit_length()
             lane = DecodingLane(self.transform, room, paths, self._bad, self._threads, self._rng)
@@ -111,17 +108,7 @@ class Decoder:
         try:
             return lane.make(files)
         finally:
-            self._lanes.append(lane)
-            del self._lanes[:-_MOST_IDLE]
-
-    def _idle(self, count: int, paths: bool) -> DecodingLane | None:
-        """A lane that no other call uses from now on."""
-        for lane in reversed(self._lanes.copy()):
-            if lane.takes(count, paths):
-                with contextlib.suppress(ValueError):  # another thread has taken it
-                    self._lanes.remove(lane)
-                    return lane
-        return None
+            self._lanes.put(lane)
 
     def __repr__(self) -> str:
         options: dict[str, Any] = {"threads": self._threads, "rng": self._rng, "device": self._device}
@@ -129,9 +116,6 @@ class Decoder:
             options["on_error"] = self._bad.on_error
         said = [f"{name}={value!r}" for name, value in options.items() if value is not None]
         return f"Decoder({', '.join([repr(self.transform), *said])})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lanes": []}
 
 
 def _files(pictures: Any) -> list[Any]:

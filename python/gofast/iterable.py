@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
 
 from . import errors
 from ._images.bad_samples import BadSamples
-from ._images.decoding import DecodingLane, file_of
+from ._images.decoding import DecodingLane, IdleLanes, file_of
 from ._images.pulled import PulledRows, Row
 from ._loader.pulled import PulledDataset
 from ._loader.view import Line, check_callable
@@ -69,6 +70,7 @@ class IterableDataset(PulledDataset):
         self.source, self.transform = source, transform
         self.fields = None if fields is None else tuple(fields)
         self.on_error = on_error
+        self._lanes = IdleLanes()
 
     @property
     def _skips(self) -> bool:
@@ -128,10 +130,17 @@ class IterableDataset(PulledDataset):
             picture = Image.fromarray(picture)
         return picture if self.transform is None else self.transform(picture)
 
-    def _lane(self, room: int) -> DecodingLane:
-        lane = DecodingLane(self.transform, room, False, BadSamples("raise", None, kept=False), None, None)
-        lane._called = "IterableDataset"
-        return lane
+    @contextmanager
+    def _lane(self, room: int) -> Iterator[DecodingLane]:
+        lane = self._lanes.take(room, False)
+        if lane is None:
+            lane = DecodingLane(self.transform, room, False, BadSamples("raise", None, kept=False))
+            lane._called = "IterableDataset"
+        try:
+            yield lane
+        finally:
+            lane.end()
+            self._lanes.put(lane)
 
     def __repr__(self) -> str:
         return f"IterableDataset({self.source!r}, {self.transform!r})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 from array import array
@@ -18,6 +19,35 @@ from .bad_samples import BadSamples
 from .options import PictureOptions
 from .picture_files import BatchFiles
 from .work import Work
+
+_MOST_IDLE = 8  # lanes that wait for the next batch; each keeps the memory of one or two
+
+
+class IdleLanes:
+    """Lanes that nobody uses. Threads may share it.
+
+    A lane's memory has its pages already: getting pages for a new batch costs as much as decoding it.
+    """
+
+    def __init__(self) -> None:
+        self._lanes: list[DecodingLane] = []
+
+    def take(self, count: int, paths: bool) -> DecodingLane | None:
+        """A lane for a batch of so many, which nobody else uses from now on."""
+        for lane in reversed(self._lanes.copy()):
+            if lane.takes(count, paths):
+                with contextlib.suppress(ValueError):  # another thread has taken it
+                    self._lanes.remove(lane)
+                    return lane
+        return None
+
+    def put(self, lane: DecodingLane) -> None:
+        """A lane is not used any more."""
+        self._lanes.append(lane)
+        del self._lanes[:-_MOST_IDLE]
+
+    def __reduce__(self) -> tuple[type[IdleLanes], tuple[()]]:
+        return IdleLanes, ()  # a copy has lanes of its own
 
 
 class DecodingLane:
@@ -44,8 +74,8 @@ class DecodingLane:
         room: int,
         paths: bool,
         bad: BadSamples,
-        threads: int | None,
-        generator: torch.Generator | None,
+        threads: int | None = None,
+        generator: torch.Generator | None = None,
     ) -> None:
         self.transform, self._bad = transform, bad
         self._options = PictureOptions()

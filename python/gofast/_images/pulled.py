@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from .. import errors
@@ -43,8 +44,8 @@ class Asked(Protocol):
     def _transformed(self, picture: Any) -> Any:
         """What the transform makes of a picture that is no file."""
 
-    def _lane(self, room: int) -> DecodingLane:
-        """What decodes so many files at a time."""
+    def _lane(self, room: int) -> AbstractContextManager[DecodingLane]:
+        """What decodes so many files at a time, for one batch."""
 
 
 class PulledRows:
@@ -66,7 +67,6 @@ class PulledRows:
         self._held: Row | None = None  # pulled, and made with what comes behind it
         self._end: Exception | None = None  # what comes behind the samples that are ready
         self._count = self._made = 0
-        self._lane: DecodingLane | None = None
 
     def __iter__(self) -> PulledRows:
         return self
@@ -116,11 +116,8 @@ class PulledRows:
     def _make(self) -> None:
         """Makes the samples of the next rows that have files."""
         room = min(self._batch - self._made % self._batch, _MOST)
-        lane = self._lane
-        if lane is None:
-            lane = self._lane = self._asked._lane(min(self._batch, _MOST))
         rows = list[Row]()
-        try:
+        with self._asked._lane(min(self._batch, _MOST)) as lane:
             lane.begin(self._asked.transform)
             while len(rows) < room and (row := self._next()) is not None:
                 if row.file is None or not lane.is_for(self._asked.transform):
@@ -133,8 +130,6 @@ class PulledRows:
                     if self._refuse(row, error):
                         break
             self._decode(lane, rows)
-        finally:
-            lane.end()
 
     def _decode(self, lane: DecodingLane, rows: list[Row]) -> None:
         start, step = 0, len(rows)

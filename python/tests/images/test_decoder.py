@@ -162,7 +162,7 @@ def test_threads_share_a_decoder() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert wrong == [] and len(decode._lanes) <= 8
+    assert wrong == [] and len(decode._lanes._lanes) <= 8
 
 
 def _in_child(decode: Any, files: list[bytes], answers: Any) -> None:
