@@ -114,6 +114,7 @@ func (s *Stream) Decode(ctx context.Context, pieces []Piece, memory []byte) (Dec
 // Next decodes the next rows of the files, in their order: as many as memory holds, or fewer. Row is where the first
 // one stands in File. No rows: there are none left. It may fail with ErrRoom, and be called again with more.
 func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, err error) {
+	d.FD = -1
 	for s.file < len(s.o.files) {
 		part, err := s.part(ctx, int64(len(memory)))
 		if ctx.Err() != nil {
