@@ -5,6 +5,7 @@
 // integer but for rings and bytes; addresses come from the engine or from the caller's own
 // buffers. Python's side, with names and types, is python/gofast/_core/native.py.
 #include "../../gofast/engine/crew.h"
+#include "../../gofast/table/gather/shuffle.h"
 #include "functions.h"
 
 static int takes(Py_ssize_t count, Py_ssize_t got) {
@@ -103,6 +104,17 @@ static PyObject *lend(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     long long a[3];
     if (!gf_integers(args, n, 3, a)) return NULL;
     for (int64_t i = 0; i < a[1]; i++) POINTER(gf_slot *, a[0])[i]->managed.dl_tensor.data = POINTER(void *, a[2])[i];
+    Py_RETURN_NONE;
+}
+
+// shuffle(values, n, state): see gf_shuffle.
+static PyObject *shuffle(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[3];
+    if (!gf_integers(args, n, 3, a)) return NULL;
+    PyThreadState *state = PyEval_SaveThread();
+    gf_shuffle(POINTER(int64_t, a[0]), a[1], POINTER(const uint64_t, a[2]));
+    PyEval_RestoreThread(state);
     Py_RETURN_NONE;
 }
 
@@ -307,7 +319,7 @@ static PyMethodDef functions[] = {
     ELSEWHERE(draw),     ELSEWHERE(faults),  ELSEWHERE(make_sample), ELSEWHERE(free_picture), ELSEWHERE(pin),
     ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
     ELSEWHERE(mixup),    ELSEWHERE(cutmix),  ELSEWHERE(block),       ELSEWHERE(piece),        ELSEWHERE(held),
-    ELSEWHERE(jpeg_header), ELSEWHERE(make_numbers), ELSEWHERE(pad),   ELSEWHERE(strings),
+    ELSEWHERE(jpeg_header), ELSEWHERE(make_numbers), ELSEWHERE(pad),   ELSEWHERE(strings),   FUNCTION(shuffle),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

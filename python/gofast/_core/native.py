@@ -202,6 +202,9 @@ class Capsule(Protocol):
     def strings(self, data: int, ends: int, rows: int, n: int, /) -> list[str]:
         """Texts, from their bytes."""
 
+    def shuffle(self, values: int, n: int, state: int, /) -> None:
+        """Shuffles int64 values as numpy's Generator of a new PCG64 does: state has four halves of it."""
+
     def free_picture(self, place: int, /) -> None:
         """Frees the picture that was made there, if there is one."""
 

@@ -6,12 +6,17 @@ It is a function of (rows of the blocks, seed, epoch): any process finds the row
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 
 from .. import errors
+from .._core import engine
+from .._core.memory import address_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Even = Literal["drop", "pad", "error"]
 
@@ -75,12 +80,25 @@ class BlockOrder:
         words = [self._seed % 2**64, self._epoch, window + 1]
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
 
-    def rows(self, stretch: Stretch) -> torch.Tensor:
-        """The rows of a window at these positions, int64: 0 is the first row of its first block."""
-        if self._seed is None:
-            return torch.arange(stretch.start, stretch.stop)
-        drawn = self._random(stretch.window.number).permutation(stretch.window.rows)
-        return torch.from_numpy(drawn)[stretch.start : stretch.stop]
+    def _shuffle(self, values: npt.NDArray[np.int64], window: int) -> None:
+        """What the generator's own shuffle does."""
+        numbers: Any = self._random(window).bit_generator.state["state"]
+        halves = [half for name in ("state", "inc") for half in divmod(numbers[name], 2**64)]
+        state = np.array(halves, np.uint64)
+        engine.capsule().shuffle(address_of(values), len(values), address_of(state))
+
+    def rows(self, stretch: Stretch, places: npt.NDArray[np.int64] | None = None) -> torch.Tensor:
+        """The rows of a window at these positions, int64.
+
+        Args:
+            places: where each row of the window lies, block after block; they are permuted. None: 0 is the
+                first row of its first block.
+        """
+        if places is None:
+            places = np.arange(stretch.window.rows)
+        if self._seed is not None:
+            self._shuffle(places, stretch.window.number)
+        return torch.from_numpy(places)[stretch.start : stretch.stop]
 
     def stretches(self, parts: Sequence[range]) -> Iterator[Stretch]:
         """What parts of the epoch's sequence are made of."""
