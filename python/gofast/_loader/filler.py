@@ -80,10 +80,10 @@ class Filler:
         if self._worker:
             ring, slots = self._shared_slots(n).reserve(core, n, self._tally)
         elif memory is not None:
-            slots = self._slots(0).reserve(core, n, n, self._tally)
+            slots = self.slots(0).reserve(core, n, n, self._tally)
             memory.lend_to(slots)
         else:
-            slots = self._slots(n).reserve(core, n, n, self._tally)
+            slots = self.slots(n).reserve(core, n, n, self._tally)
         slot = slots[0]
         drawn = 0 if records is None else records.buffer_info()[0]
         made, replaced = self._made(core, indices, 0, n, drawn, slots, labels)
@@ -101,7 +101,7 @@ class Filler:
         """
         view, core, n = self.view, self.view.core, stop - start
         labels = view.new_labels(n)
-        slots = self._slots(n).reserve(core, n, n, self._tally)
+        slots = self.slots(n).reserve(core, n, n, self._tally)
         made, replaced = self._made(core, rows, start, n, 0, slots, labels)
         more = view.more(rows[start:stop], replaced) if view.has_more else ()
         return view.collated(view.tensor(made), labels, more)
@@ -163,7 +163,7 @@ class Filler:
         finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now
             capsule.cancel(at)
 
-    def _slots(self, rows: int) -> Rings:
+    def slots(self, rows: int) -> Rings:
         """Private slots for batches of rows rows. Other threads may ask at once, for larger ones."""
         rings, size = self._rings, max(self.view.row_bytes * rows, 1)
         if rings is None or size > rings.slot_bytes:

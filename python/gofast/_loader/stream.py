@@ -129,9 +129,11 @@ class Stream:
         threads: most engine threads for one ticket; None: all of the engine's.
         pinned: batches lie in pinned memory of torch's.
         rows: batches are lists of rows, for a collate function of the user's.
+        rings: slots that others have used; None: new ones.
     """
 
     counts: Counts | None = None  # of the loader whose batches these are
+    silent = False  # somebody else counts the batches, and the waits for them
 
     # Takes samples of a mended batch that slots have no place for.
     _apart: dict[int, torch.Tensor] | None = None
@@ -143,6 +145,7 @@ class Stream:
         threads: int | None = None,
         pinned: bool = False,
         rows: bool = False,
+        rings: Rings | None = None,
     ) -> None:
         self._view, self.pinned, self.rows = view, pinned, rows
         self._crew = engine.crew()
@@ -151,7 +154,7 @@ class Stream:
         self._take = self._capsule.take
         self._threads = threads or 0
         self._row_bytes = self._slot_row_bytes()
-        self._rings = self._new_rings(batch_size)
+        self._rings = rings or self._new_rings(batch_size)
         self._live: set[Ticket] = set()
         self._pid = os.getpid()
         plain = view.output == "dict" and view.label_dtype is not None and not view.has_more
@@ -173,7 +176,7 @@ class Stream:
 
     def _collect(self, ticket: Ticket, k: int, place: int, mended: int) -> Any:
         """What the slot of batch k, whose address lies at a place, becomes: see Capsule.take."""
-        return self._take(place, mended)
+        return self._take(place, mended | 2 * self.silent)
 
     @property
     def usable(self) -> bool:
@@ -210,7 +213,7 @@ class Stream:
         ticket = Ticket(slots, parts, indices, rows, records, batch_size, core, memory)
         request = ticket._request
         request.indices, request.rows, request.batch_rows = address, rows, batch_size
-        request.slots = ticket._at
+        request.slots, request.silent = ticket._at, self.silent
         if records is not None:
             request.records = records.buffer_info()[0]
         if labels is not None:
@@ -241,7 +244,7 @@ class Stream:
         k = ticket._next
         if k == ticket.batches:  # Ctrl-C came when the last one had been taken
             raise given_up()
-        made = self._take(ticket._at + 8 * k, 0)
+        made = self._take(ticket._at + 8 * k, 2 * self.silent)
         if not made:
             try:
                 made = self._wait(ticket, k)

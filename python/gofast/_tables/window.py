@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +13,9 @@ import torch
 from torch.utils.data import default_collate
 
 from .._core.memory import Memory
-from .._loader.filler import Filler
+from .._loader.filler import Filler, threads_here
+from .._loader.flights import FLIGHT_BYTES, FLIGHTS_AHEAD
+from .._loader.stream import Stream, Ticket
 from .cells import Locate, Place, bad_cell, first_bad
 from .features import FillValue
 from .range import check_range
@@ -89,9 +92,10 @@ def batches(
                 for used in held[:-1]:
                     used.end()
                 waiting, count, held = [], 0, [window]
-            while start + size <= total:
-                yield maker.made([(window, rows[start : start + size])]), size
-                start += size
+            whole = total - (total - start) % size
+            if start < whole:
+                yield from ((batch, size) for batch in maker.of_one(window, rows[start:whole], size))
+                start = whole
             if start < total:
                 waiting, count = [(window, rows[start:])], total - start
             else:
@@ -115,7 +119,32 @@ class _Maker:
         self._collate = collate
         self._last: Filler | None = None
 
+    def of_one(self, window: Window, rows: torch.Tensor, size: int) -> Iterator[Any]:
+        """Batches of so many rows of one window, made by the engine's threads before they are asked for."""
+        if threads_here() == 1 or window._has_python_rows():
+            for some in rows.split(size):
+                yield self.made([(window, some)])
+            return
+        filler, flights = self._continued(window._here()), deque[Ticket]()
+        stream = Stream(filler.view, size, rows=self._takes_rows(window), rings=filler.slots(size))
+        stream.silent = True
+        each = max(FLIGHT_BYTES // max(stream._row_bytes * size, 1), 1) * size
+        try:
+            for some in rows.split(each):
+                flights.append(stream.submit(some, size))
+                if len(flights) > FLIGHTS_AHEAD:
+                    yield from self._taken(window, stream, flights.popleft())
+            for ticket in flights:
+                yield from self._taken(window, stream, ticket)
+        finally:
+            stream.close()
+
+    def _taken(self, window: Window, stream: Stream, ticket: Ticket) -> Iterator[Any]:
+        for _ in range(ticket.batches):
+            yield self._finished(window, stream.take(ticket))
+
     def made(self, some: list[Some]) -> Any:
+        """A batch of rows of windows."""
         first, collate = some[0][0], self._collate
         if first._has_python_rows():
             made = first._finished([window._transformed(i) for window, rows in some for i in rows.tolist()])
@@ -125,10 +154,23 @@ class _Maker:
             filler = Filler(first._joined([window for window, _ in some], None))
             before = itertools.accumulate((len(window) for window, _ in some), initial=0)
             rows = torch.cat([rows + start for (_, rows), start in zip(some, before, strict=False)])
+        filler = self._continued(filler)
+        if self._takes_rows(first):
+            return self._finished(first, filler.fill(array("q", rows.numpy().tobytes())))
+        return filler.collated(rows, 0, len(rows))
+
+    def _continued(self, filler: Filler) -> Filler:
         if self._last is not None:
             filler.continues(self._last)
         self._last = filler
-        if collate is None and first.batch_transform is None:
-            return filler.collated(rows, 0, len(rows))
-        batch = first._batch_transformed(filler.fill(array("q", rows.numpy().tobytes())))
-        return batch.collated() if collate is None else collate(batch)
+        return filler
+
+    def _takes_rows(self, window: Window) -> bool:
+        """Whether a function of the user's is given the rows of a batch."""
+        return self._collate is not None or window.batch_transform is not None
+
+    def _finished(self, window: Window, made: Any) -> Any:
+        if not self._takes_rows(window):
+            return made
+        batch = window._batch_transformed(made)
+        return batch.collated() if self._collate is None else self._collate(batch)
