@@ -13,8 +13,6 @@ from torch.utils.data import get_worker_info
 
 from . import errors
 from ._core.memory import Room, RoomMemory
-from ._core.openmp import alone
-from ._core.table_operations import Piece, Sources
 from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.pulled import PulledDataset
@@ -26,13 +24,14 @@ from ._tables.columns import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
-from ._tables.opening import place, request_of
+from ._tables.opening import request_of
 from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
 from ._tables.stream_options import memory_bytes, ranks
 from ._tables.stream_pieces import Found, StreamPieces
-from ._tables.stream_source import Filled, Rooms, StreamSource
+from ._tables.stream_source import Rooms, StreamSource
+from ._tables.stream_windows import RAISE, StreamWindows
 from ._tables.window import Some, Window, batches
 from .table import Limits
 
@@ -61,7 +60,7 @@ class TableStream(PulledDataset):
         path: files, as in TableDataset. Text files that are packed (.gz, .zst, .bz2) cannot be entered in the
             middle: with shuffle="block", each is a block of its own.
         memory: bytes that rows and their decoding take together, in each process: ``"1GB"``, ``"500MB"`` or a
-            number.
+            number. Rows that all fit into two thirds of it are decoded once, and kept for later epochs.
         shuffle: ``"block"``, or None. Text files are read once before the first epoch, to count their rows.
         seed: of the order. None: each epoch draws one from torch's generator, as torch's own shuffling does;
             after `set_epoch`, and with several ranks, it is 0, as in torch's DistributedSampler.
@@ -176,6 +175,8 @@ class TableStream(PulledDataset):
             "label": label,
             "class_to_idx": self._source["class_to_idx"],
         }
+        threads = (self.memory - self._rooms_most) // _THREAD
+        self._windows = StreamWindows(self._source, self._options, self._rooms_most, threads)
         source = self._open()
         self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
         self._rows = source.rows
@@ -242,7 +243,7 @@ class TableStream(PulledDataset):
         label = f"counting rows of {many(len(self._stamps), 'file')}"
         pieces, most = source.cut(max(block // max(row, 1), 1), label), 1
         if pieces:  # its type is probably that of all
-            for filled in source.windows([[pieces[0]]], Rooms(self._rooms_most), 0, _RAISE):
+            for filled in source.windows([[pieces[0]]], Rooms(self._rooms_most), 0, RAISE):
                 most = filled.memory.features.dtype.itemsize
         return Found(pieces, most)
 
@@ -262,12 +263,19 @@ class TableStream(PulledDataset):
         return True  # as torch's, which has no length to ask for
 
     def _order(self, source: StreamSource, drawn: Drawn) -> BlockOrder:
-        found, layout = self._found(source), self._layout
-        row = layout.width * found.itemsize + 8 * len(layout.label_kinds)
+        found = self._found(source)
         # Two windows are in memory, and rooms for them are a 16th larger.
         room = self._rooms_most * 15 // 32 if drawn.seed is not None else _USUAL
         rows = [piece["rows"] for piece in found.pieces]
-        return BlockOrder(rows, max(room // max(row, 1), 1), *drawn)
+        return BlockOrder(rows, max(room // max(self._row_bytes(found), 1), 1), *drawn)
+
+    def _row_bytes(self, found: Found) -> int:
+        return self._layout.width * found.itemsize + 8 * len(self._layout.label_kinds)
+
+    def _fits(self, found: Found) -> bool:
+        """Whether all rows fit into memory together, unless some are of a wider type than the first ones."""
+        size = sum(piece["rows"] for piece in found.pieces) * self._row_bytes(found)
+        return size <= self._rooms_most * 15 // 16
 
     def _draw(self) -> Drawn:
         """What decides the order of an epoch that begins."""
@@ -288,9 +296,7 @@ class TableStream(PulledDataset):
     # -- rows ------------------------------------------------------------------------
 
     def _open(self) -> StreamSource:
-        request: Sources = request_of(self._source)[2]
-        most = (self.memory - self._rooms_most) // _THREAD
-        return StreamSource({**request, "threads": max(1, min(request["threads"], most))})
+        return self._windows.open()
 
     def _some(self, drawn: Drawn) -> Iterator[Some]:
         """An epoch's windows, with the rows of each that are wanted."""
@@ -305,39 +311,18 @@ class TableStream(PulledDataset):
             raise errors.ChangedError(
                 f"{(changed or paths)[0]}: the file changed since the stream was made: make it again"
             )
-        rooms, info = Rooms(self._rooms_most), get_worker_info()
+        info = get_worker_info()
         if drawn.seed is None and info is None and self._world == 1:
             usual = min(max(self._rooms_most // 8, 1 << 20), _USUAL)
-            for filled in source.windows(itertools.repeat(None), rooms, usual, _RAISE):
-                with alone():
-                    rows = torch.arange(filled.memory.layout.rows, device="cpu")
-                yield self._window(filled, rooms, [filled.at]), rows
+            yield from self._windows.in_order(source, usual)
             return
+        found = self._found(source)
         order = self._order(source, drawn)
         parts = share(self._rows or 0, self._rank, self._world, self.even)
         if info is not None:
             parts = cut(parts, info.id, info.num_workers)
-        pieces, stretches = self._found(source).pieces, list(order.stretches(parts))
-        wanted = [[pieces[block] for block in stretch.window.blocks] for stretch in stretches]
-        windows = source.windows(wanted, rooms, 0, _RAISE)
-        for stretch, of, filled in zip(stretches, wanted, windows, strict=True):
-            yield self._window(filled, rooms, of), order.rows(stretch)
-
-    def _window(self, filled: Filled, rooms: Rooms, pieces: list[Piece]) -> Window:
-        def locate(row: int) -> Place:
-            for piece in pieces:
-                if row < piece["rows"] or piece is pieces[-1]:
-                    return self._place(piece, row)
-                row -= piece["rows"]
-            raise AssertionError
-
-        return Window(
-            filled.memory, self._source["fill_value"], locate, self._options, lambda: rooms.give(filled.room)
-        )
-
-    def _place(self, piece: Piece, row: int) -> Place:
-        paths = request_of(self._source)[0]
-        return place({**self._source, "path": [paths[piece["file"]]]}, piece["row"] + row)
+        keep = info is None and drawn.seed is not None and self._fits(found)
+        yield from self._windows.ordered(source, found.pieces, order, list(order.stretches(parts)), keep)
 
     def _batches(
         self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
@@ -360,10 +345,13 @@ class TableStream(PulledDataset):
         if self.shuffle is not None:
             source = self._open()
             order = self._order(source, Drawn(self.seed or 0, self._epoch or 0))
-            pieces = self._found(source).pieces
+            found = self._found(source)
+            pieces = found.pieces
             mixed = mixing(order, [piece["rows"] for piece in pieces])
+            if self._fits(found):
+                mixed.append("all rows fit into memory: they are decoded once, and kept for later epochs")
             if len(self._layout.label_kinds) == 1 and order.windows:
-                some = source.labels(pieces[:: -(-len(pieces) // LOOKED_AT)], Rooms(self._rooms_most), _RAISE)
+                some = source.labels(pieces[:: -(-len(pieces) // LOOKED_AT)], Rooms(self._rooms_most), RAISE)
                 mixed += labels_mixing(some, len(order.windows[0].blocks))
         rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
         what = f"{many(len(self._stamps), 'file')}, {rows} x {self._layout.width} features"
@@ -390,7 +378,6 @@ _OF_ROWS = {
     "transform",
 }
 _OF_ROWS |= {"target_transform", "batch_transform", "missing_label"}
-_RAISE = "raise memory=, or write smaller row groups or packed files"
 
 
 def _nowhere(row: int) -> Place:

@@ -19,6 +19,7 @@ from .._loader.stream import forked
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_HUGE = 2 << 20  # of a page, at most
 _PAGE = 4096  # labels begin on a page of their own
 
 
@@ -27,10 +28,13 @@ class Rooms:
 
     Args:
         most: bytes of all that are in use.
+
+    Attributes:
+        spread: none has been used again, nor will be as long as all of them stay within the limit.
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._most, self.spread = most, False
         self._free: list[Room] = []
         self._used = 0
 
@@ -40,19 +44,31 @@ class Rooms:
         Args:
             beyond: go beyond the limit instead.
         """
-        for room in self._free:
-            if room.size >= size:
-                self._free.remove(room)
-                self._used += room.size
-                return room
-        if self._used and self._used + size > self._most and not beyond:
-            return None
-        self._free.clear()  # they are too small, and their pages count
         # A 16th more serves windows that are a little larger. What is not written takes nothing.
         step = 1 << max(size.bit_length() - 5, 12)
-        room = Room(-(-size // step) * step)
+        whole = -(-size // step) * step
+        if self.spread and self._used + sum(room.size for room in self._free) + whole > self._most:
+            self.spread = False
+            del self._free[1:]  # there is one in use, or two
+        if not self.spread:
+            for room in self._free:
+                if room.size >= size:
+                    self._free.remove(room)
+                    self._used += room.size
+                    return room
+            if self._used and self._used + size > self._most and not beyond:
+                return None
+            self._free.clear()  # they are too small, and their pages count
+        room = Room(whole)
         self._used += room.size
         return room
+
+    def shrink(self, room: Room, size: int) -> None:
+        """So much of it was written, if it is not to be used again: only that counts."""
+        size = min(size + _HUGE, room.size)
+        if self.spread:
+            self._used -= room.size - size
+            room.size = size
 
     def larger(self, room: Room, filled: FilledRoom, hint: str) -> Room:
         """One in the place of a room that was too small for its window."""
@@ -171,6 +187,7 @@ class StreamSource:
         if begun.pieces is None and not filled["rows"]:
             return None
         self._itemsize = max(self._itemsize, itemsize(filled["type"]))
+        rooms.shrink(room, filled["size"])
         return Filled(RoomMemory(room, Layout.from_schema(filled)), room, filled["at"])
 
     def bytes_of(self, rows: int) -> int:

@@ -1,0 +1,125 @@
+"""The windows of a stream's epochs: decoded one after another, or kept where all of them fit into memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import errors
+from .._core.openmp import alone
+from .._core.table_operations import Piece, Sources
+from .blocks import BlockOrder, Stretch
+from .cells import Place
+from .opening import place, request_of
+from .stream_source import Filled, Rooms, StreamSource
+from .window import Some, Window
+
+RAISE = "raise memory=, or write smaller row groups or packed files"
+
+
+class StreamWindows:
+    """Decodes a stream's files.
+
+    Args:
+        source: the files, and what shapes their table.
+        options: RowDataset's.
+        most: bytes of rows that are in memory together.
+        threads: most that decode.
+    """
+
+    def __init__(self, source: dict[str, Any], options: dict[str, Any], most: int, threads: int) -> None:
+        self._source, self._options, self._most, self._threads = source, options, most, threads
+        self._kept: list[Window] = []  # all rows, in the order of the files
+        self._fits = True  # as far as is known
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": []}
+
+    def open(self) -> StreamSource:
+        """The files, open in this process."""
+        request: Sources = request_of(self._source)[2]
+        return StreamSource({**request, "threads": max(1, min(request["threads"], self._threads))})
+
+    def in_order(self, source: StreamSource, usual: int) -> Iterator[Some]:
+        """All rows, as they come in the files, which nobody has counted.
+
+        Args:
+            usual: bytes of a window.
+        """
+        if self._kept:
+            yield from ((window, _all(window)) for window in self._kept)
+            return
+        rooms, windows = Rooms(self._most), list[Window]()
+        rooms.spread = sum(stamp.size for stamp in source.stamps) <= self._most
+        for filled in source.windows(itertools.repeat(None), rooms, usual, RAISE):
+            window = self._window(filled, rooms, [filled.at])
+            if rooms.spread:
+                windows.append(window)
+            else:
+                windows.clear()
+            yield window, _all(window)
+        self._kept = windows
+
+    def ordered(
+        self,
+        source: StreamSource,
+        pieces: list[Piece],
+        order: BlockOrder,
+        stretches: Sequence[Stretch],
+        keep: bool,
+    ) -> Iterator[Some]:
+        """The rows of stretches.
+
+        Args:
+            pieces: of the files, which are the order's blocks.
+            keep: all rows fit into memory together, and other epochs want others of them.
+        """
+        if keep and self._fits and not self._kept:
+            self._keep(source, pieces)
+        if len(self._kept) == 1:
+            first = np.cumsum([0, *(piece["rows"] for piece in pieces)])
+            for stretch in stretches:
+                places, at = np.arange(stretch.window.rows), 0
+                for block in stretch.window.blocks:
+                    places[at : at + pieces[block]["rows"]] += first[block] - at
+                    at += pieces[block]["rows"]
+                yield self._kept[0], order.rows(stretch, places)
+            return
+        rooms = Rooms(self._most)
+        wanted = [[pieces[block] for block in stretch.window.blocks] for stretch in stretches]
+        windows = source.windows(wanted, rooms, 0, RAISE)
+        for stretch, of, filled in zip(stretches, wanted, windows, strict=True):
+            yield self._window(filled, rooms, of), order.rows(stretch)
+
+    def _keep(self, source: StreamSource, pieces: list[Piece]) -> None:
+        rooms = Rooms(self._most)
+        try:
+            for filled in source.windows([pieces], rooms, 0, RAISE):
+                self._kept = [self._window(filled, rooms, pieces)]
+        except errors.LimitError:  # they are of a wider type than the first ones
+            self._fits = False
+
+    def _window(self, filled: Filled, rooms: Rooms, pieces: list[Piece]) -> Window:
+        def locate(row: int) -> Place:
+            for piece in pieces:
+                if row < piece["rows"] or piece is pieces[-1]:
+                    return self._place(piece, row)
+                row -= piece["rows"]
+            raise AssertionError
+
+        return Window(
+            filled.memory, self._source["fill_value"], locate, self._options, lambda: rooms.give(filled.room)
+        )
+
+    def _place(self, piece: Piece, row: int) -> Place:
+        paths = request_of(self._source)[0]
+        return place({**self._source, "path": [paths[piece["file"]]]}, piece["row"] + row)
+
+
+def _all(window: Window) -> torch.Tensor:
+    with alone():
+        return torch.arange(len(window), device="cpu")
