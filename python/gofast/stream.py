@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,9 +13,9 @@ from . import errors
 from ._core.memory import Room, RoomMemory
 from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
-from ._loader.pulled import PulledDataset
 from ._loader.view import Line, Output
-from ._tables.blocks import BlockOrder, Drawn, Even, cut, share
+from ._tables.block_stream import BlockStream
+from ._tables.blocks import BlockOrder, Drawn, Even
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, categorized, counted
 from ._tables.columns import Header, warn_of_no_label
@@ -28,8 +26,7 @@ from ._tables.opening import request_of
 from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
-from ._tables.stream_options import memory_bytes, ranks
-from ._tables.stream_pieces import Found, StreamPieces
+from ._tables.stream_pieces import Found
 from ._tables.stream_source import Rooms, StreamSource
 from ._tables.stream_windows import RAISE, StreamWindows
 from ._tables.window import Some, Window, batches
@@ -39,10 +36,9 @@ _USUAL = 64 << 20  # of the matrix, decoded at a time where no block is asked fo
 _THREAD = 20 << 20  # what a thread may need while it decodes
 _BLOCKS = 32  # of a window: the more, the better rows are mixed
 _BLOCK = 256 << 10  # bytes of one, at least: reading less at a time is slow
-_ROWS = 512  # made at a time for torch's own DataLoader
 
 
-class TableStream(PulledDataset):
+class TableStream(BlockStream):
     """Rows of CSV, TSV, Parquet, npy and npz files, decoded in pieces while batches go out.
 
     It is an IterableDataset for tables that do not fit into memory, with the options, the meaning and the
@@ -92,9 +88,6 @@ class TableStream(PulledDataset):
         ...         batch["features"], batch["label"]
     """
 
-    _makes_batches = True
-    _ahead = "what comes next is decoded while batches go out, on engine threads"
-
     def __init__(
         self,
         path: Path | Iterable[Path],
@@ -131,14 +124,7 @@ class TableStream(PulledDataset):
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,
     ) -> None:
-        if shuffle not in ("block", None, False):
-            raise errors.OptionError(f'shuffle={shuffle!r} is not "block" or None')
-        if even not in ("drop", "pad", "error"):
-            raise errors.OptionError(f'even={even!r} is not "drop", "pad" or "error"')
-        if isinstance(mean, str) or isinstance(std, str):
-            raise errors.OptionError('mean="auto" and std="auto" need all rows: give numbers')
-        self.memory, self.shuffle, self.seed, self.even = memory_bytes(memory), shuffle or None, seed, even
-        self._rank, self._world = ranks(rank, world)
+        super().__init__(memory, shuffle, seed, rank, world, even, mean, std)
         limited = Limits.of(limits)
         self._rooms_most = self.memory // 10 * 7
         rest = self.memory - self._rooms_most
@@ -180,9 +166,6 @@ class TableStream(PulledDataset):
         source = self._open()
         self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
         self._rows = source.rows
-        self._shared = StreamPieces()
-        self._epoch: int | None = None
-        self._begun, self._begun_in = 0, 0  # epochs, and the process of the last
         if label is DEFAULT_LABEL and not self._layout.labels and missing_label is None:
             warn_of_no_label(self._source["path"], self._layout.features)
         self._none = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
@@ -209,16 +192,6 @@ class TableStream(PulledDataset):
         return dict(self._source["dates"] or {})
 
     # -- the order -----------------------------------------------------------------
-
-    def set_epoch(self, epoch: int) -> None:
-        """The next iterators are of this epoch: with ``shuffle``, another order for each.
-
-        Workers that live on see it too: say it before their next epoch begins.
-        """
-        epoch = operator.index(epoch)
-        if epoch < 0:
-            raise errors.OptionError(f"epoch={epoch}: epochs are counted from 0 on")
-        self._epoch = self._shared.epoch = epoch
 
     def index(self) -> None:
         """Counts the rows, which takes a pass over text files.
@@ -257,10 +230,7 @@ class TableStream(PulledDataset):
             self._found(None)
         if self._rows is None:
             raise TypeError(f"the rows of {type(self).__name__} were not counted: its index() does that")
-        return sum(map(len, share(self._rows, self._rank, self._world, self.even)))
-
-    def __bool__(self) -> bool:
-        return True  # as torch's, which has no length to ask for
+        return sum(map(len, self._share(self._rows)))
 
     def _order(self, source: StreamSource, drawn: Drawn) -> BlockOrder:
         found = self._found(source)
@@ -276,22 +246,6 @@ class TableStream(PulledDataset):
         """Whether all rows fit into memory together, unless some are of a wider type than the first ones."""
         size = sum(piece["rows"] for piece in found.pieces) * self._row_bytes(found)
         return size <= self._rooms_most * 15 // 16
-
-    def _draw(self) -> Drawn:
-        """What decides the order of an epoch that begins."""
-        epoch, info = self._epoch, get_worker_info()
-        if info is not None and self._begun_in == os.getpid():
-            epoch = self._shared.epoch  # it lives on
-        self._begun, self._begun_in = self._begun + 1, os.getpid()
-        if self.shuffle is None:
-            return Drawn(None, 0)
-        if self.seed is not None:
-            return Drawn(self.seed, epoch or 0)
-        if self._world > 1 or epoch is not None:
-            return Drawn(0, epoch or 0)
-        if info is not None:  # a worker that lives on has one seed for all epochs
-            return Drawn(int(info.seed) - int(info.id), self._begun)
-        return Drawn(int(torch.empty((), dtype=torch.int64, device="cpu").random_().item()), 0)
 
     # -- rows ------------------------------------------------------------------------
 
@@ -318,20 +272,14 @@ class TableStream(PulledDataset):
             return
         found = self._found(source)
         order = self._order(source, drawn)
-        parts = share(self._rows or 0, self._rank, self._world, self.even)
-        if info is not None:
-            parts = cut(parts, info.id, info.num_workers)
         keep = info is None and drawn.seed is not None and self._fits(found)
-        yield from self._windows.ordered(source, found.pieces, order, list(order.stretches(parts)), keep)
+        stretches = list(order.stretches(self._parts(self._rows or 0)))
+        yield from self._windows.ordered(source, found.pieces, order, stretches, keep)
 
     def _batches(
         self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
     ) -> Iterator[tuple[Any, int]]:
         return batches(self._some(self._draw()), size, drop_last, collate)
-
-    def __iter__(self) -> Iterator[Any]:
-        made = self._batches(max(self._at_once, _ROWS), False, list)
-        return itertools.chain.from_iterable(rows for rows, _ in made)
 
     # -- what it tells -----------------------------------------------------------------
 

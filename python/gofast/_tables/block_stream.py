@@ -1,0 +1,98 @@
+"""The base of streams of rows: what decides an epoch's order, and what this process gets of it."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import os
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import torch
+from torch.utils.data import get_worker_info
+
+from .. import errors
+from .._loader.pulled import PulledDataset
+from .blocks import Drawn, Even, cut, share
+from .statistics import Numbers
+from .stream_options import memory_bytes, ranks
+from .stream_pieces import StreamPieces
+
+_ROWS = 512  # made at a time for torch's own DataLoader
+
+
+class BlockStream(PulledDataset):
+    """Rows that are decoded some at a time. Base class of TableStream and HDF5Stream.
+
+    Attributes:
+        memory: bytes that rows and their decoding take together.
+        shuffle, seed, even: as given.
+    """
+
+    _makes_batches = True
+    _ahead = "what comes next is decoded while batches go out, on engine threads"
+
+    def __init__(
+        self,
+        memory: str | int,
+        shuffle: Literal["block"] | None,
+        seed: int | None,
+        rank: int | None,
+        world: int | None,
+        even: Even,
+        mean: Numbers,
+        std: Numbers,
+    ) -> None:
+        if shuffle not in ("block", None, False):
+            raise errors.OptionError(f'shuffle={shuffle!r} is not "block" or None')
+        if even not in ("drop", "pad", "error"):
+            raise errors.OptionError(f'even={even!r} is not "drop", "pad" or "error"')
+        if isinstance(mean, str) or isinstance(std, str):
+            raise errors.OptionError('mean="auto" and std="auto" need all rows: give numbers')
+        self.memory, self.shuffle, self.seed, self.even = memory_bytes(memory), shuffle or None, seed, even
+        self._rank, self._world = ranks(rank, world)
+        self._shared = StreamPieces()
+        self._epoch: int | None = None
+        self._begun, self._begun_in = 0, 0  # epochs, and the process of the last
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iterators are of this epoch: with ``shuffle``, another order for each.
+
+        Workers that live on see it too: say it before their next epoch begins.
+        """
+        epoch = operator.index(epoch)
+        if epoch < 0:
+            raise errors.OptionError(f"epoch={epoch}: epochs are counted from 0 on")
+        self._epoch = self._shared.epoch = epoch
+
+    def _draw(self) -> Drawn:
+        """What decides the order of an epoch that begins."""
+        epoch, info = self._epoch, get_worker_info()
+        if info is not None and self._begun_in == os.getpid():
+            epoch = self._shared.epoch  # it lives on
+        self._begun, self._begun_in = self._begun + 1, os.getpid()
+        if self.shuffle is None:
+            return Drawn(None, 0)
+        if self.seed is not None:
+            return Drawn(self.seed, epoch or 0)
+        if self._world > 1 or epoch is not None:
+            return Drawn(0, epoch or 0)
+        if info is not None:  # a worker that lives on has one seed for all epochs
+            return Drawn(int(info.seed) - int(info.id), self._begun)
+        return Drawn(int(torch.empty((), dtype=torch.int64, device="cpu").random_().item()), 0)
+
+    def _share(self, rows: int) -> list[range]:
+        """What this rank gets of the epoch's sequence."""
+        return share(rows, self._rank, self._world, self.even)
+
+    def _parts(self, rows: int) -> list[range]:
+        """The same of this rank, or of this worker of it."""
+        parts, info = self._share(rows), get_worker_info()
+        return parts if info is None else cut(parts, info.id, info.num_workers)
+
+    def __bool__(self) -> bool:
+        return True  # as torch's, which has no length to ask for
+
+    def __iter__(self) -> Iterator[Any]:
+        made = self._batches(max(self._at_once, _ROWS), False, list)
+        return itertools.chain.from_iterable(rows for rows, _ in made)
