@@ -39,6 +39,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"scan":         working(scanFiles),
 	"verify_files": working(verifyFiles),
 	"hdf5":         working(decodeChunks),
+	"hdf5_rows":    working(decodeChunksInto),
 	"stream":       working(openStream),
 	"stream_cut":   working(cutStream),
 	"stream_rows":  working(decodePieces),
@@ -183,6 +184,16 @@ type verifyConfig struct {
 
 func verifyCache(ctx context.Context, _ *task, c verifyConfig) (any, error) {
 	return nil, load.VerifyCache(ctx, c.Path)
+}
+
+// decodeChunksInto decodes into memory of Python's.
+func decodeChunksInto(ctx context.Context, _ *task, c struct {
+	hdf5.Dataset
+	memoryConfig
+}) (any, error) {
+	c.Into = c.memory()
+	_, err := hdf5.Decode(ctx, c.Dataset)
+	return nil, err
 }
 
 func decodeChunks(ctx context.Context, t *task, c hdf5.Dataset) (any, error) {

@@ -1,6 +1,7 @@
 // Package hdf5 decodes chunked datasets of HDF5 files. It reads no structure of the file: the caller's HDF5 library says
 // where the chunks lie and which filters they went through, and nothing of it is believed. So no lock of that library is
-// held, and chunks are decoded by all threads.
+// held, and chunks are decoded by all threads. A part of a dataset, some runs of its rows end to end, is decoded in the
+// same way: the caller gives the chunks of these runs.
 //
 //	dataset.go  what the library said, checked; all chunks into one memory
 //	filters.go  a chunk's filters, undone
@@ -12,6 +13,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/engine"
@@ -37,13 +39,17 @@ type Dataset struct {
 	// Index has for each chunk little-endian int64s: where it begins in every dimension, its offset in the file, its
 	// bytes there, and a bit for each filter that it did not go through.
 	Index []byte `json:"index"`
+	// Rows has for each chunk the row where it begins in the file, where that is not the row of the array: errors name it.
+	Rows []int64 `json:"rows"`
+	// Into is the caller's memory for the array, whatever is in it; nil: new memory.
+	Into []byte `json:"-"`
 
 	Threads  int                     `json:"threads"`
 	Limits   limits.Limits           `json:"limits"`
 	Progress func(done, total int64) `json:"-"` // in chunks; may be nil
 }
 
-// Decoded is an array in memory that processes share, in C order. The caller owns the descriptor.
+// Decoded is an array in memory that processes share, in C order. The caller owns the descriptor, if the memory is new.
 type Decoded struct {
 	FD int `json:"fd"`
 }
@@ -51,6 +57,7 @@ type Decoded struct {
 // chunk is one of them, checked.
 type chunk struct {
 	at             []int64
+	row            int64 // in the file
 	offset, stored int64
 	skipped        uint32
 }
@@ -58,9 +65,10 @@ type chunk struct {
 // decoding is one call of Decode.
 type decoding struct {
 	*Dataset
-	file  *source.File
-	bytes int64 // of a chunk
-	axes  []axis
+	file    *source.File
+	bytes   int64 // of a chunk
+	axes    []axis
+	missing bool // some chunks are not in the file
 }
 
 // Decode decodes all chunks into new memory.
@@ -75,7 +83,7 @@ func Decode(ctx context.Context, d Dataset) (made Decoded, err error) {
 	}
 	defer file.Close()
 	if file.Stamp() != d.Stamp {
-		return made, errs.New(errs.ErrChanged, "open", "the file changed while it was opened").At(d.Path)
+		return made, errs.New(errs.ErrChanged, "open", "the file changed since h5py opened it").At(d.Path)
 	}
 	w := &decoding{Dataset: &d, file: file}
 	total, err := w.check()
@@ -84,12 +92,20 @@ func Decode(ctx context.Context, d Dataset) (made Decoded, err error) {
 	}
 	budget := limits.NewBudget(d.Limits.WithDefaults().Memory)
 	budget.Hint = "store the dataset without chunks, which is read where it lies (h5repack -l NAME:CONTI old.h5 new.h5), or "
-	if err := budget.Reserve(total, fmt.Sprintf("the decoded dataset %q", errs.Cut(d.Name))); err != nil {
+	if d.Into == nil {
+		err = budget.Reserve(total, fmt.Sprintf("the decoded dataset %q", errs.Cut(d.Name)))
+	} else if int64(len(d.Into)) < total {
+		err = w.fail(errs.ErrLimit, "it has %d bytes, and there are %d for it", total, len(d.Into))
+	}
+	if err != nil {
 		return made, err
 	}
 	chunks, largest, err := w.chunks(budget)
 	if err != nil {
 		return made, err
+	}
+	if d.Into != nil {
+		return made, w.decode(ctx, chunks, largest, d.Into[:total], budget)
 	}
 	region, err := engine.NewRegion("gofast-hdf5", max(total, 1))
 	if err != nil {
@@ -110,7 +126,8 @@ func (w *decoding) fail(kind error, format string, args ...any) *errs.Error {
 
 // damaged names the chunk too.
 func (w *decoding) damaged(c *chunk, format string, args ...any) *errs.Error {
-	return w.fail(errs.ErrDamaged, "chunk %v: "+format, append([]any{c.at}, args...)...).AtOffset(c.offset)
+	at := append([]int64{c.row}, c.at[1:]...)
+	return w.fail(errs.ErrDamaged, "chunk %v: "+format, append([]any{at}, args...)...).AtOffset(c.offset)
 }
 
 // check gives the bytes of the whole array.
@@ -139,7 +156,7 @@ func (w *decoding) check() (total int64, err error) {
 func (w *decoding) chunks(budget *limits.Budget) (list []chunk, largest int64, err error) {
 	rank := len(w.Shape)
 	entry := 8 * (rank + 3)
-	if len(w.Index)%entry != 0 {
+	if len(w.Index)%entry != 0 || (w.Rows != nil && len(w.Rows) != len(w.Index)/entry) {
 		return nil, 0, w.fail(errs.ErrDamaged, "an index of %d bytes", len(w.Index))
 	}
 	count, most := int64(len(w.Index)/entry), int64(1)
@@ -149,6 +166,7 @@ func (w *decoding) chunks(budget *limits.Budget) (list []chunk, largest int64, e
 	if count > most {
 		return nil, 0, w.fail(errs.ErrDamaged, "%d chunks, where there is room for %d", count, most)
 	}
+	w.missing = count < most
 	if err := budget.Reserve(count*int64(entry+64)+most/8+1, "the index of chunks"); err != nil {
 		return nil, 0, err
 	}
@@ -156,10 +174,15 @@ func (w *decoding) chunks(budget *limits.Budget) (list []chunk, largest int64, e
 	for k := range list {
 		value := func(i int) int64 { return int64(binary.LittleEndian.Uint64(w.Index[k*entry+8*i:])) }
 		at := numbers[k*rank : (k+1)*rank]
-		c := chunk{at, value(rank), value(rank + 1), uint32(value(rank + 2))}
-		number := int64(0)
 		for i := range at {
 			at[i] = value(i)
+		}
+		c := chunk{at, at[0], value(rank), value(rank + 1), uint32(value(rank + 2))}
+		if w.Rows != nil {
+			c.row = w.Rows[k]
+		}
+		number := int64(0)
+		for i := range at {
 			if at[i] < 0 || at[i] >= w.Shape[i] || at[i]%w.Chunk[i] != 0 {
 				return nil, 0, w.damaged(&c, "no chunk of an array %v begins there", w.Shape)
 			}
@@ -177,9 +200,21 @@ func (w *decoding) chunks(budget *limits.Budget) (list []chunk, largest int64, e
 	return list, largest, nil
 }
 
+// idle has what decodes into memory of the caller's have worked with: such a caller comes again.
+var idle sync.Pool // of *undoing
+
+func (w *decoding) undoing() *undoing {
+	u, ok := idle.Get().(*undoing)
+	if !ok {
+		u = &undoing{}
+	}
+	u.decoding = w
+	return u
+}
+
 // decode brings all chunks to their places.
 func (w *decoding) decode(ctx context.Context, chunks []chunk, largest int64, into []byte, budget *limits.Budget) error {
-	if len(bytes.Trim(w.Fill, "\x00")) > 0 {
+	if w.missing && (w.Into != nil || len(bytes.Trim(w.Fill, "\x00")) > 0) {
 		for n := copy(into, w.Fill); n < len(into); n *= 2 {
 			copy(into[n:], into[:n])
 		}
@@ -188,11 +223,18 @@ func (w *decoding) decode(ctx context.Context, chunks []chunk, largest int64, in
 	for i := range cap(free) {
 		err := budget.Reserve(largest+2*max(largest, w.bytes+checksumBytes), "a chunk that is decoded")
 		if err == nil {
-			free <- &undoing{decoding: w}
+			free <- w.undoing()
 		} else if i == 0 {
 			return err
 		}
 	}
+	defer func() {
+		for w.Into != nil && len(free) > 0 {
+			u := <-free
+			u.decoding = nil
+			idle.Put(u)
+		}
+	}()
 	var done atomic.Int64
 	err := pool.Each(ctx, len(free), len(chunks), func(_ context.Context, i int) error {
 		u := <-free

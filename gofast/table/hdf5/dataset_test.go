@@ -163,6 +163,57 @@ func TestRandomDatasets(t *testing.T) {
 	}
 }
 
+// part is the description of some runs of rows, each of which begins with a chunk, and their values.
+func part(d *rand.Rand, w written) (Dataset, []byte) {
+	made, row := w.Dataset, int64(len(w.values))/w.Shape[0]
+	entry, total := 8*(len(w.Shape)+3), int64(0)
+	var values []byte
+	made.Index, made.Rows = nil, []int64{}
+	for first := int64(0); first < w.Shape[0]; first += w.Chunk[0] {
+		if d.IntN(2) == 0 {
+			continue
+		}
+		last := min(first+w.Chunk[0], w.Shape[0])
+		values = append(values, w.values[first*row:last*row]...)
+		for at := 0; at < len(w.Index); at += entry {
+			if int64(binary.LittleEndian.Uint64(w.Index[at:])) == first {
+				made.Index = binary.LittleEndian.AppendUint64(made.Index, uint64(total))
+				made.Index = append(made.Index, w.Index[at+8:at+entry]...)
+				made.Rows = append(made.Rows, first)
+			}
+		}
+		total += last - first
+	}
+	made.Shape = append([]int64{total}, w.Shape[1:]...)
+	made.Into = bytes.Repeat([]byte{0xa5}, len(values)+1)
+	return made, values
+}
+
+func TestPartsIntoMemory(t *testing.T) {
+	for seed := range uint64(500) {
+		d := rand.New(rand.NewPCG(seed, 4))
+		made, values := part(d, write(t, d))
+		if _, err := Decode(context.Background(), made); err != nil {
+			t.Fatalf("%d: %v", seed, err)
+		}
+		if !bytes.Equal(made.Into, append(values, 0xa5)) {
+			t.Fatalf("%d: %v in chunks of %v, %v: other values", seed, made.Shape, made.Chunk, made.Filters)
+		}
+	}
+}
+
+func TestDamageInAPartNamesTheRowOfTheFile(t *testing.T) {
+	w := write(t, rand.New(rand.NewPCG(5, 3)))
+	w.Rows = make([]int64, len(w.Index)/8/(len(w.Shape)+3))
+	for i := range w.Rows {
+		w.Rows[i] = 4321
+	}
+	binary.LittleEndian.PutUint64(w.Index[8*len(w.Shape):], 1<<40)
+	if _, err := Decode(context.Background(), w.Dataset); err == nil || !strings.Contains(err.Error(), "chunk [4321") {
+		t.Error(err)
+	}
+}
+
 // Whatever the index says is an error, or the values of some bytes of the file.
 func TestLyingIndex(t *testing.T) {
 	for seed := range uint64(2000) {
@@ -191,13 +242,15 @@ func TestDamagedDescription(t *testing.T) {
 		"the limit is 10":       func(d *Dataset) { d.Limits.Memory = 10 },
 		"limit \"memory\"":      func(d *Dataset) { d.Limits.Memory = -10 },
 		"an index of":           func(d *Dataset) { d.Index = append(d.Index, 0) },
+		"an index of ":          func(d *Dataset) { d.Rows = make([]int64, 999) },
+		"and there are 1 for":   func(d *Dataset) { d.Into = make([]byte, 1) },
 		"where there is room":   func(d *Dataset) { d.Index = bytes.Repeat(d.Index, 300) },
 		"compressed twice":      func(d *Dataset) { d.Filters = []Filter{{deflate, 0}, {lzf, 0}} },
 		"several checksums":     func(d *Dataset) { d.Filters = []Filter{{fletcher32, 0}, {fletcher32, 0}} },
 		"bytes were shuffled":   func(d *Dataset) { d.Filters = []Filter{{shuffle, 0}} },
 		"the filter number 4":   func(d *Dataset) { d.Filters = []Filter{{4, 0}} },
 		"40 filters":            func(d *Dataset) { d.Filters = make([]Filter, 40) },
-		"changed while it was":  func(d *Dataset) { d.Stamp.MtimeNs++ },
+		"changed since h5py":    func(d *Dataset) { d.Stamp.MtimeNs++ },
 		"cannot open the file":  func(d *Dataset) { d.Path += "none" },
 	} {
 		d := good.Dataset
