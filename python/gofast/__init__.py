@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .arrays import ArrayDataset
     from .decoder import Decoder
     from .hdf5 import HDF5Dataset
+    from .hdf5_stream import HDF5Stream
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
     from .iterable import IterableDataset
@@ -61,6 +62,7 @@ __all__ = [
     "Decoder",
     "DoctorReport",
     "HDF5Dataset",
+    "HDF5Stream",
     "ImageFiles",
     "ImageFolder",
     "IterableDataset",
@@ -95,6 +97,7 @@ _LATE = {
     "Decoder": "decoder",
     "DoctorReport": "_doctor.report",
     "HDF5Dataset": "hdf5",
+    "HDF5Stream": "hdf5_stream",
     "ImageFiles": "images",
     "ImageFolder": "images",
     "IterableDataset": "iterable",

@@ -217,8 +217,8 @@ class ArrayDataset(RowDataset):
         labels = self._memory.fields[1][:].reshape(-1).long()
         bad = ((labels < 0) | (labels >= classes)).nonzero()
         if len(bad):
-            row = int(bad[0])
-            said = f"row {row}: label {int(labels[row])} is outside one_hot={classes}"
+            row = self._place(int(bad[0])).row
+            said = f"row {row}: label {int(labels[bad[0]])} is outside one_hot={classes}"
             raise errors.BadValueError(said).at(row=row)
 
     def _one_hot(self, labels: torch.Tensor, classes: int) -> torch.Tensor:

@@ -31,7 +31,8 @@ class HDF5Dataset(MappedDataset):
       use may end the process (SIGBUS).
     - A chunked dataset, plain or packed by gzip, lzf, shuffle or fletcher32, is decoded once, by all
       threads, into memory that processes share. It must fit: ``limits={"memory": ...}``. Of one that does
-      not, :func:`gofast.convert` writes a file without chunks.
+      not, :func:`gofast.convert` writes a file without chunks, and :class:`gofast.HDF5Stream` decodes the
+      chunks of some rows at a time.
     - What only h5py can read (virtual and external datasets, other filters, another order of bytes) it reads
       once, into such memory. ``print(gofast.explain(ds))`` says so.
 
@@ -95,16 +96,8 @@ class HDF5Dataset(MappedDataset):
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,
     ) -> None:
-        if not isinstance(path, (str, os.PathLike)):
-            raise errors.OptionError(
-                f"path={path!r:.80} is not a path: give one file; ConcatDataset joins several datasets"
-            )
         self._asked: dict[str, Any] = {
-            "path": os.fspath(path),
-            "wanted": [
-                _wanted("features", features),
-                *([] if labels is None else [_wanted("labels", labels)]),
-            ],
+            **asked(path, features, labels),
             "threads": threads,
             "limits": Limits.of(limits).as_config(),
         }
@@ -127,6 +120,18 @@ class HDF5Dataset(MappedDataset):
 
     def __repr__(self) -> str:
         return f"HDF5Dataset({self._asked['path']!r}: {super().__repr__().partition('(')[2]}"
+
+
+def asked(path: Path, features: str | Sequence[str], labels: str | Sequence[str] | None) -> dict[str, Any]:
+    """What is to be opened, checked."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise errors.OptionError(
+            f"path={path!r:.80} is not a path: give one file; ConcatDataset joins several datasets"
+        )
+    wanted = [_wanted("features", features)]
+    if labels is not None:
+        wanted.append(_wanted("labels", labels))
+    return {"path": os.fspath(path), "wanted": wanted}
 
 
 def _wanted(option: str, given: Any) -> str | tuple[str, ...]:

@@ -115,6 +115,7 @@ class Room:
             self._map.madvise(mmap.MADV_HUGEPAGE)
         self.size = size
         self.bytes = np.frombuffer(self._map, np.uint8)
+        self.read_only = memoryview(self._map).toreadonly()
         self.address = address_of(self.bytes)
 
 

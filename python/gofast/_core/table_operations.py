@@ -218,6 +218,14 @@ class Chunks(TypedDict):
     limits: dict[str, int]
 
 
+class ChunksOfRows(Chunks):
+    """Some of its rows, and memory of the caller, which is his until the task has ended."""
+
+    rows: list[int]
+    address: int
+    size: int
+
+
 class Unchunked(TypedDict):
     """Its values in memory that processes share. Whoever gets it owns the descriptor."""
 
@@ -280,6 +288,7 @@ convert: Task[Conversion, None] = Task("convert")
 verify: Task[CacheFile, None] = Task("verify")
 place: Task[Row, RowPlace] = Task("place")
 unchunk: Task[Chunks, Unchunked] = Task("hdf5")
+unchunk_rows: Task[ChunksOfRows, None] = Task("hdf5_rows")
 open_stream: Task[Stream, OpenedStream] = Task("stream")
 cut_stream: Task[Cut, list[Piece] | None] = Task("stream_cut")
 stream_rows: Task[Pieces, FilledRoom] = Task("stream_rows")

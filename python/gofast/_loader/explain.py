@@ -85,7 +85,10 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
             return Explanation([*_dataset(what.dataset), own])
         raise TypeError(f"explain takes a dataset (torch.utils.data.Dataset) or a DataLoader, not {kind}")
     view = resolve(what)
-    if isinstance(view, Refusal):
+    where = "Python" if isinstance(view, Refusal) else "Go"
+    if isinstance(what, PulledDataset):
+        where, ahead = "Go", what._ahead
+    elif isinstance(view, Refusal):
         ahead = f"torch's own machinery: {view.why}"
     else:
         ahead = "look-ahead on engine threads"
@@ -93,7 +96,6 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
             ahead += f"; with num_workers=0 {_GUESSED}"
         elif not view.steady:
             ahead += " if num_workers > 0: the arrays can be written to"
-    where = "Python" if isinstance(view, Refusal) else "Go"
     return Explanation([*_dataset(what), ("gofast.DataLoader", where, ahead)])
 
 

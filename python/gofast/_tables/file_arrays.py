@@ -79,6 +79,20 @@ class FileArray:
         self.array: npt.NDArray[Any] = self._memory.features.reshape(shape)
         self.offset, self.file, self.runs_in, self.what = offset, file, runs_in, what
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its values."""
+        return self.array.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows first."""
+        return self.array.shape
+
+    def read(self, part: tuple[slice, ...]) -> npt.NDArray[Any]:
+        """Some of its values."""
+        return self.array[part]
+
     def field(self) -> Field:
         """The array for an ArrayDataset."""
         return Field(self.array) if self.file is None else FileField(self)

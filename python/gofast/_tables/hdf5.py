@@ -7,7 +7,6 @@ reading.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import itertools
 import os
@@ -22,7 +21,9 @@ from .._core.machine import Machine
 from .._core.stamp import Stamp
 from .._core.units import many, size
 from .file_arrays import FileArray, MappedFile, regular_file, sealed, size_of
-from .hdf5_chunks import as_read, chunk_index, has_plain_edges, most_chunks, pieces
+from .hdf5_bands import SMALLER, Bands
+from .hdf5_chunks import as_read, as_text, chunk_index, has_plain_edges, most_chunks, pieces
+from .hdf5_file import import_h5py, opened_file
 
 Columns = tuple[str, ...]
 
@@ -31,6 +32,7 @@ _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
 _SHUFFLE = 2
 
 _COMPARED = 1 << 24  # bytes, at most, of what h5py reads too
+_WHOLE = 16  # parts of a stream's memory: what takes one is decoded when it is opened
 
 
 def open_arrays(
@@ -45,48 +47,32 @@ def open_arrays(
         return [opened.array(names) for names in wanted]
 
 
+def open_bands(
+    path: str, wanted: Sequence[str | Columns], threads: int | None, memory: int
+) -> list[FileArray | Bands]:
+    """The same, but what has chunks and is large is only opened.
+
+    Args:
+        memory: bytes that a stream of them may take: an eighth is for arrays that are kept whole.
+
+    Raises:
+        gofast.errors.GofastError: as :class:`gofast.HDF5Stream` says.
+    """
+    with opening(path, threads, {"memory": memory // 8}) as opened:
+        opened.memory, opened.option = memory, "memory=, an eighth of which is for what is kept whole"
+        return [opened.stored(names) if isinstance(names, str) else opened.array(names) for names in wanted]
+
+
 @contextlib.contextmanager
 def opening(path: str, threads: int | None, limits: dict[str, int]) -> Iterator[Opening]:
     """The file, opened by h5py. Raises ChangedError if it is another one at the end."""
     h5py, threads = import_h5py(), engine.threads(threads)
     with regular_file(path) as (fd, info):
         stamp = Stamp.of(info)
-        with _opened(h5py, path) as file:
+        with opened_file(h5py, path) as file:
             yield Opening(h5py, file, fd, MappedFile(path, stamp), threads, limits)
         if Stamp.of(os.stat(path)) != stamp:
             raise errors.ChangedError(f"open {path}: the file changed while it was opened").at(path=path)
-
-
-def import_h5py() -> Any:
-    """The user's h5py. Raises UnsupportedError without one."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise errors.UnsupportedError(
-            f"HDF5 files are opened with h5py, which cannot be imported here ({error}): pip install h5py"
-        ) from None
-    return h5py
-
-
-@contextlib.contextmanager
-def _opened(h5py: Any, path: str) -> Iterator[Any]:
-    try:
-        file = h5py.File(path, "r")
-    except (OSError, RuntimeError, ValueError) as error:
-        kind: type[errors.GofastError] = errors.DamagedError if h5py.is_hdf5(path) else errors.FormatError
-        if getattr(error, "errno", None):  # the system's: somebody writes to it, and holds its lock
-            kind = errors.ReadError
-        hint = ""
-        if "lock" in str(error):
-            hint = ": somebody writes to it; or, on a disk without locks, set HDF5_USE_FILE_LOCKING=FALSE"
-        raise kind(f"open {path}: h5py cannot open it: {error}{hint}").at(path=path) from None
-    with file:
-        if file.mode != "r" or file.swmr_mode:
-            raise errors.ReadError(
-                f"open {path}: this process has it open for writing, and what was written may not be in the "
-                "file yet: close it first"
-            ).at(path=path)
-        yield file
 
 
 class Opening:
@@ -96,7 +82,11 @@ class Opening:
         path: its name.
         file: h5py's.
         dataset: the class of h5py's datasets.
+        memory: bytes of the stream that the file is opened for; 0: for none.
+        option: what allows more memory.
     """
+
+    memory, option = 0, 'limits={"memory": ...}'
 
     def __init__(
         self, h5py: Any, file: Any, fd: int, mapped: MappedFile, threads: int, limits: dict[str, int]
@@ -104,6 +94,11 @@ class Opening:
         self._h5py, self.file, self._fd, self._mapped = h5py, file, fd, mapped
         self._threads, self._limits = threads, limits
         self.path, self.dataset, self._taken = mapped.path, h5py.Dataset, 0
+
+    def stored(self, name: str) -> FileArray | Bands:
+        """A dataset: its array, or of a stream where it lies."""
+        with self._reading(name):
+            return self._dataset(name)
 
     def array(self, wanted: str | Columns) -> FileArray:
         """The array of a dataset, or of several columns."""
@@ -139,8 +134,11 @@ class Opening:
         return made
 
     def _named(self, name: str) -> FileArray:
-        with self._reading(name):
-            return self._dataset(name)
+        memory, self.memory = self.memory, 0
+        made = self.stored(name)
+        self.memory = memory
+        assert isinstance(made, FileArray)
+        return made
 
     def piece(self, name: str, found: Any, index: Any) -> Any:
         """A part of a dataset of numbers, read by h5py."""
@@ -204,7 +202,7 @@ class Opening:
             )
         return found, np.dtype(kind.str).newbyteorder("=")
 
-    def _dataset(self, name: str) -> FileArray:
+    def _dataset(self, name: str) -> FileArray | Bands:
         found, dtype = self.numbers(name)
         native, why = self._read_here(found, name, dtype)
         if native is not None:
@@ -229,7 +227,7 @@ class Opening:
                 said += "import hdf5plugin before, a package that brings most filters"
                 raise self._error(errors.UnsupportedError, name, said) from None
 
-    def _read_here(self, found: Any, name: str, dtype: np.dtype[Any]) -> tuple[FileArray | None, str]:
+    def _read_here(self, found: Any, name: str, dtype: np.dtype[Any]) -> tuple[FileArray | Bands | None, str]:
         """The array as the core reads it; None, and why only h5py can."""
         plist, layouts = found.id.get_create_plist(), self._h5py.h5d
         if not found.id.get_type().equal(self._h5py.h5t.py_create(dtype)):
@@ -248,7 +246,9 @@ class Opening:
             return None, "virtual" if layout == layouts.VIRTUAL else "compact"
         return self._decoded(found, name, dtype, plist)
 
-    def _mapped_array(self, found: Any, name: str, dtype: np.dtype[Any]) -> tuple[FileArray | None, str]:
+    def _mapped_array(
+        self, found: Any, name: str, dtype: np.dtype[Any]
+    ) -> tuple[FileArray | Bands | None, str]:
         offset, length = found.id.get_offset(), size_of(dtype, found.shape)
         if offset is None:
             self._check_unwritten(found, name)
@@ -271,7 +271,7 @@ class Opening:
 
     def _decoded(
         self, found: Any, name: str, dtype: np.dtype[Any], plist: Any
-    ) -> tuple[FileArray | None, str]:
+    ) -> tuple[FileArray | Bands | None, str]:
         filters = [plist.get_filter(i) for i in range(plist.get_nfilters())]
         for code, _, values, name_of_it in filters:
             if code not in _FILTERS or (code == _SHUFFLE and len(values) != 1):
@@ -281,7 +281,10 @@ class Opening:
             return None, "filtered twice"
         if not hasattr(found.id, "chunk_iter"):
             return None, "this h5py does not say where chunks lie"
-        self._fits(name, size_of(dtype, found.shape))  # before all of the file is read
+        length = size_of(dtype, found.shape)
+        is_whole = not self.memory or length <= self.memory // _WHOLE
+        if is_whole:
+            self._fits(name, length)  # before all of the file is read
         index = chunk_index(found, self._mapped.stamp.size)
         if index is None:
             raise self._error(errors.DamagedError, name, "its index has more chunks than there can be")
@@ -296,41 +299,47 @@ class Opening:
         index = as_read(found, index, self._fd, self.file.userblock_size)
         if index is None:
             return None, "its index does not lead to all of its chunks"
-        made = table_operations.unchunk(
-            {
-                "path": self.path,
-                "stamp": self._mapped.stamp.crossing(),
-                "name": name,
-                "shape": list(found.shape),
-                "chunk": list(found.chunks),
-                "element": dtype.itemsize,
-                "fill": _text(fill),
-                "filters": [
-                    {"id": code, "width": values[0] if code == _SHUFFLE else 0}
-                    for code, _, values, _ in filters
-                ],
-                "index": _text(index),
-                "threads": self._threads,
-                "limits": self._limits | self._left(),
-            },
-            f"reading {name} of {self.path}",
-        )
-        length = size_of(dtype, found.shape)
+        chunks: table_operations.Chunks = {
+            "path": self.path,
+            "stamp": self._mapped.stamp.crossing(),
+            "name": name,
+            "shape": list(found.shape),
+            "chunk": list(found.chunks),
+            "element": dtype.itemsize,
+            "fill": as_text(fill),
+            "filters": [
+                {"id": code, "width": values[0] if code == _SHUFFLE else 0} for code, _, values, _ in filters
+            ],
+            "index": "",
+            "threads": self._threads,
+            "limits": {} if self.memory else self._limits | self._left(),  # a stream has no windows yet
+        }
+        what = f"{name}: {many(len(index), 'chunk')} ({', '.join(called) or 'no filters'})"
+        if not is_whole:
+            rows = index[:, 0]
+            for row in rows[(rows < 0) | (rows >= len(found))][:1]:  # which no window would ask for
+                raise self._error(errors.DamagedError, name, f"a chunk begins in row {row} of {len(found)}")
+            bands = Bands(chunks, index, dtype, what)
+            if bands.least > self.memory:
+                said = f"chunks of {found.chunks} need memory={bands.least}, and {self.memory} are given"
+                raise self._error(errors.LimitError, name, f"{said}: {SMALLER}")
+            return self._if_same(found, bands, found.chunks)
+        made = table_operations.unchunk({**chunks, "index": as_text(index)}, f"reading {name} of {self.path}")
         self._taken += length
-        chunks = f"{many(len(index), 'chunk')} ({', '.join(called) or 'no filters'})"
-        what = f"{name}: {chunks}, decoded when it was opened, {size(length)} in memory"
-        return self._if_same(
-            found, FileArray(made["fd"], dtype, found.shape, runs_in="Go", what=what), found.chunks
-        )
+        what += f", decoded when it was opened, {size(length)} in memory"
+        array = FileArray(made["fd"], dtype, found.shape, runs_in="Go", what=what)
+        return self._if_same(found, array, found.chunks)
 
-    def _if_same(self, found: Any, made: FileArray, block: tuple[int, ...]) -> tuple[FileArray | None, str]:
+    def _if_same(
+        self, found: Any, made: FileArray | Bands, block: tuple[int, ...]
+    ) -> tuple[FileArray | Bands | None, str]:
         """The array, if h5py reads the same in its first and its last block."""
         for i in range(len(block)):
-            if size_of(made.array.dtype, block) > _COMPARED:
+            if size_of(made.dtype, block) > _COMPARED:
                 block = (*block[:i], 1, *block[i + 1 :])
         last = tuple(slice((n - 1) // b * b, n) for n, b in zip(found.shape, block, strict=True))
         for part in (tuple(slice(0, b) for b in block), last):
-            if found[part].tobytes() != made.array[part].tobytes():
+            if found[part].tobytes() != made.read(part).tobytes():
                 return None, "h5py reads other values where they seem to lie"
         return made, ""
 
@@ -348,14 +357,11 @@ class Opening:
         limit = self._left().get("memory", known.free // 2 if known else length)
         if length > limit:
             instead = instead or (
-                f'gofast.convert({self.path!r}, "new.h5") writes it so that it is read where it lies'
+                f'gofast.convert({self.path!r}, "new.h5") writes it so that it is read where it lies, '
+                "gofast.HDF5Stream decodes some rows at a time"
             )
             said = f"it needs {length} bytes in memory, the limit is {limit}: {instead}, or raise "
-            raise self._error(errors.LimitError, what, said + 'limits={"memory": ...}')
-
-
-def _text(values: Any) -> str:
-    return base64.b64encode(values.tobytes()).decode()
+            raise self._error(errors.LimitError, what, said + self.option)
 
 
 def _is_number(kind: np.dtype[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import math
 import os
@@ -13,7 +14,7 @@ import numpy as np
 # Of each chunk: where it begins in every dimension, its offset in the file, its bytes there, and a bit for
 # each filter that it was spared.
 Index = np.ndarray[Any, np.dtype[np.int64]]
-_OFFSET, _SIZE, _SPARED = -3, -2, -1
+_OFFSET, SIZE, _SPARED = -3, -2, -1
 
 _ENTRY = 8  # bytes, at least, that an index takes for a chunk
 _PIECE = 1 << 24  # bytes
@@ -64,7 +65,7 @@ def has_plain_edges(found: Any, index: Index, itemsize: int) -> bool:
     """Whether each chunk that reaches beyond the array has the size of its values: an option of HDF5, of
     which h5py says nothing, leaves filters out there."""
     edges = (index[:, : found.ndim] + np.array(found.chunks) > np.array(found.shape)).any(1)
-    sizes = index[edges, _SIZE]
+    sizes = index[edges, SIZE]
     return len(sizes) > 0 and bool((sizes == math.prod(found.chunks) * itemsize).all())
 
 
@@ -83,7 +84,7 @@ def as_read(found: Any, index: Index, fd: int, base: int) -> Index | None:
 
 
 def _is_as_read(found: Any, index: Index, fd: int) -> bool:
-    largest = int(index[:, _SIZE].max(initial=0))
+    largest = int(index[:, SIZE].max(initial=0))
     if not 0 <= largest <= os.fstat(fd).st_size:
         return False
     theirs, ours = np.empty(largest, np.uint8), memoryview(bytearray(largest))
@@ -97,3 +98,8 @@ def _is_as_read(found: Any, index: Index, fd: int) -> bool:
     except (OSError, RuntimeError, ValueError, TypeError, OverflowError):
         return False
     return True
+
+
+def as_text(values: np.ndarray[Any, Any]) -> str:
+    """Values as they cross to Go."""
+    return base64.b64encode(values.tobytes()).decode()

@@ -25,8 +25,9 @@ from .._core.replacing import replaced, writing
 from .._core.table_operations import Sources, Table
 from .._core.warn import warn
 from .file_arrays import size_of
-from .hdf5 import Opening, import_h5py, opening
+from .hdf5 import Opening, opening
 from .hdf5_chunks import pieces
+from .hdf5_file import import_h5py
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _ALIGNED = 64  # bytes; where values may begin

@@ -1,0 +1,42 @@
+"""The user's h5py, and the file that it opens."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from .. import errors
+
+
+def import_h5py() -> Any:
+    """The user's h5py. Raises UnsupportedError without one."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise errors.UnsupportedError(
+            f"HDF5 files are opened with h5py, which cannot be imported here ({error}): pip install h5py"
+        ) from None
+    return h5py
+
+
+@contextlib.contextmanager
+def opened_file(h5py: Any, path: str) -> Iterator[Any]:
+    """A file that nobody here writes to. Raises GofastError where h5py cannot open it."""
+    try:
+        file = h5py.File(path, "r")
+    except (OSError, RuntimeError, ValueError) as error:
+        kind: type[errors.GofastError] = errors.DamagedError if h5py.is_hdf5(path) else errors.FormatError
+        if getattr(error, "errno", None):  # the system's: somebody writes to it, and holds its lock
+            kind = errors.ReadError
+        hint = ""
+        if "lock" in str(error):
+            hint = ": somebody writes to it; or, on a disk without locks, set HDF5_USE_FILE_LOCKING=FALSE"
+        raise kind(f"open {path}: h5py cannot open it: {error}{hint}").at(path=path) from None
+    with file:
+        if file.mode != "r" or file.swmr_mode:
+            raise errors.ReadError(
+                f"open {path}: this process has it open for writing, and what was written may not be in the "
+                "file yet: close it first"
+            ).at(path=path)
+        yield file
