@@ -63,9 +63,22 @@ def _formats() -> Iterator[tuple[str, str, Callable[[Path], Any]]]:
         "u.npz",
         lambda path: np.savez_compressed(path, features=FRAME[["a", "b"]], label=FRAME["label"]),
     )
-    yield "Feather, Arrow IPC", "t.feather", lambda path: pyarrow.feather.write_feather(arrow, path)
+    for codec in ("uncompressed", "lz4", "zstd"):
+        yield (
+            f"Arrow, Feather 2, {codec}",
+            f"t-{codec}.feather",
+            lambda path, codec=codec: pyarrow.feather.write_feather(arrow, path, compression=codec),
+        )
+    yield "Arrow stream", "t.arrows", _streamed
+    yield "Feather 1", "t.feather", lambda path: path.write_bytes(b"FEA1" + bytes(100))
     yield "JSON lines", "t.jsonl", lambda path: FRAME.to_json(path, orient="records", lines=True)
     yield "pickle", "t.pkl", lambda path: FRAME.to_pickle(path)
+
+
+def _streamed(path: Path) -> None:
+    arrow = pa.Table.from_pandas(FRAME)
+    with pa.ipc.new_stream(path, arrow.schema) as file:
+        file.write_table(arrow)
 
 
 def _packed(path: Path, codec: str) -> None:

@@ -130,7 +130,7 @@ func isOtherZip(head []byte) bool {
 
 // tableEndings are python/gofast/_tables/sources.py's.
 var (
-	tableEndings  = []string{".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz"}
+	tableEndings  = []string{".csv", ".tsv", ".parquet", ".pq", ".arrow", ".arrows", ".feather", ".npy", ".npz"}
 	packedEndings = []string{".gz", ".zst", ".bz2", ".xz"}
 )
 

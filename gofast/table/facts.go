@@ -4,7 +4,7 @@ import "context"
 
 // Facts are what the metadata of a file says of its table.
 type Facts struct {
-	// RowGroups is the number of a Parquet file's row groups; 0 for other formats.
+	// RowGroups is the number of a Parquet file's row groups, or of Arrow's record batches; 0 for other formats.
 	RowGroups int           `json:"row_groups,omitempty"`
 	Columns   []ColumnFacts `json:"columns"`
 }

@@ -4,7 +4,7 @@ import "context"
 
 // Part is consecutive rows of a file that are decoded together.
 type Part struct {
-	// From and To are where it lies: bytes of a text file, row groups of Parquet, rows of an array. A file that
+	// From and To are where it lies: bytes of a text file, row groups of Parquet, record batches of Arrow, rows of an array. A file that
 	// cannot be cut is one part, from 0 to -1.
 	From int64 `json:"from"`
 	To   int64 `json:"to"`

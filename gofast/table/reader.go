@@ -1,4 +1,4 @@
-// Package table turns files into a matrix. Its folders csv, npy and parquet hold one
+// Package table turns files into a matrix. Its folders csv, npy, parquet and arrow hold one
 // format each; this package holds what they share: columns, the Reader interface, the
 // typed row-major matrix they write into, the sink that says which values it holds
 // exactly (numbers.go, range.go), categories and dates (coding.go, dictionary.go).

@@ -6,7 +6,7 @@ import (
 )
 
 // Scratch is memory that a decode of a table leaves to the next one, by another reader perhaps: a stream decodes part
-// after part. Whoever takes it owns it. A nil Scratch keeps nothing. Parquet is the format that uses it.
+// after part. Whoever takes it owns it. A nil Scratch keeps nothing. Parquet and Arrow use it.
 type Scratch struct {
 	mu   sync.Mutex
 	left io.Closer

@@ -38,7 +38,7 @@ _BLOCK = 256 << 10  # bytes of one, at least: reading less at a time is slow
 
 
 class TableStream(BlockStream):
-    """Rows of CSV, TSV, Parquet, npy and npz files, decoded in pieces while batches go out.
+    """Rows of CSV, TSV, Parquet, Arrow, npy and npz files, decoded in pieces while batches go out.
 
     It is an IterableDataset for tables that do not fit into memory, with the options, the meaning and the
     errors of :class:`gofast.TableDataset`. A :class:`gofast.DataLoader` makes whole batches, and decodes what
@@ -75,8 +75,8 @@ class TableStream(BlockStream):
     Raises:
         gofast.errors.GofastError: one class per kind of failure, when the files are opened or while
             iterating. It names the file, the line or row, and the column.
-        gofast.errors.LimitError: what must be decoded together, such as a row group of Parquet, needs more
-            memory.
+        gofast.errors.LimitError: what must be decoded together, such as a row group of Parquet or a record
+            batch of Arrow, needs more memory.
         gofast.errors.ChangedError: a file changed while it was read, or since its rows were counted.
 
     Example:

@@ -1,4 +1,4 @@
-"""TableDataset: rows of CSV, TSV, Parquet, npy and npz files as samples."""
+"""TableDataset: rows of CSV, TSV, Parquet, Arrow, npy and npz files as samples."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class TableDataset(TextRows):
 
     Args:
         path: a file, glob or folder, or a list of them. Formats: CSV/TSV (plain, .gz, .zst, .bz2),
-            Parquet, .npy and .npz, recognised by content. Several files are one table. From a
-            folder, files with the ending of a table are read; all must have the same ending. The
-            path of a cache opens the table in it.
+            Parquet, Arrow (files, Feather 2 and streams), .npy and .npz, recognised by content. Several
+            files are one table. From a folder, files with the ending of a table are read; all must have
+            the same ending. The path of a cache opens the table in it.
         label: name or position of the label column, a list of several, or ``None``
             for no label. Only the default column may be absent: then every label is
             ``missing_label``, and a warning says so. In an .npz, the name of the label array.
@@ -130,10 +130,10 @@ class TableDataset(TextRows):
             is an UnknownCategoryError. Names are text, as the cells are written: ``"7"``.
         dates: a mapping from feature columns of dates to one of numpy's units, ``"D"``, ``"h"``, ``"m"``,
             ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``. Each date becomes the whole number of units since
-            1970 in UTC, rounded down; a time of day counts from midnight. In Parquet: dates, times and
-            timestamps. In text files: ``2024-01-31``, ``2024-01-31 12:34:56.789`` and
-            ``2024-01-31T12:34Z``. float32 keeps 24 bits of a number: for seconds give
-            ``dtype=torch.float64`` or ``torch.int64``, or a coarser unit.
+            1970 in UTC, rounded down; a time of day counts from midnight. In Parquet and Arrow: dates, times
+            and timestamps; a duration of Arrow's is a number of units. In text files: ``2024-01-31``,
+            ``2024-01-31 12:34:56.789`` and ``2024-01-31T12:34Z``. float32 keeps 24 bits of a number: for
+            seconds give ``dtype=torch.float64`` or ``torch.int64``, or a coarser unit.
         text: columns of text that samples have beside features and label, under their names: a name or
             several, for lists of str in a batch. A mapping from names to tokenizers, or to
             :class:`gofast.Text` with options, gives padded tensors int64 [n, width] instead:

@@ -32,9 +32,7 @@ type format struct {
 
 var formats = []format{
 	{"PARE", "encrypted Parquet", "write it again without encryption", ""},
-	{"ARROW1", "an Arrow or Feather file", byPandas, "pandas.read_feather(path)"},
-	{"FEA1", "a Feather file", byPandas, "pandas.read_feather(path)"},
-	{"\xff\xff\xff\xff", "an Arrow stream", byPandas, "pyarrow.ipc.open_stream(path).read_pandas()"},
+	{"FEA1", "a Feather file of version 1", byPandas, "pandas.read_feather(path)"},
 	{"\x89HDF\r\n", "HDF5", "open it with gofast.HDF5Dataset(path, features, labels), by the names that {} has", "h5py.File(path)"},
 	{"MATLAB 5.0", "a MATLAB file", byArrays, "scipy.io.loadmat(path)"},
 	{"CDF\x01", "NetCDF", byArrays, "xarray.open_dataset(path)"},

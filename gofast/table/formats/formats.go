@@ -8,6 +8,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/foreign"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/arrow"
 	"github.com/gofast-org/gofast/gofast/table/csv"
 	"github.com/gofast-org/gofast/gofast/table/npy"
 	"github.com/gofast-org/gofast/gofast/table/parquet"
@@ -21,6 +22,8 @@ var formats = []struct {
 	open        func(*source.File, table.Options) (table.Reader, error)
 }{
 	{name: "parquet", magic: "PAR1", open: parquet.Open},
+	{name: "arrow", magic: "ARROW1", open: arrow.Open},
+	{name: "arrow", magic: "\xff\xff\xff\xff", open: arrow.Open}, // a stream
 	{name: "npy", magic: "\x93NUMPY", open: npy.Open},
 	{name: "npz", magic: "PK\x03\x04", open: npy.OpenNPZ},
 	{name: "npz", magic: "PK\x05\x06", open: npy.OpenNPZ}, // an empty archive

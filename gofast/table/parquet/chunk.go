@@ -111,6 +111,9 @@ func (p *pages) page() (h pageHeader, body []byte, err error) {
 // next moves to the next data page; false when all values were seen.
 func (p *pages) next(v *values) (bool, error) {
 	for p.left > 0 {
+		if p.w.r.layout != nil {
+			return true, p.laid(v)
+		}
 		h, body, err := p.page()
 		if err != nil {
 			return false, err

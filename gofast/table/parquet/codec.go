@@ -26,9 +26,10 @@ const (
 	codecLZ4Hadoop
 	codecZstd
 	codecLZ4
+	codecLZ4Frame // of a Layout
 )
 
-var codecNames = [...]string{"uncompressed", "snappy", "gzip", "LZO", "brotli", "LZ4", "zstd", "LZ4_RAW"}
+var codecNames = [...]string{"uncompressed", "snappy", "gzip", "LZO", "brotli", "LZ4", "zstd", "LZ4_RAW", "LZ4"}
 
 // codecStore is a worker's decompressors; each is made at first use.
 type codecStore struct {
@@ -86,6 +87,8 @@ func (w *worker) decompress(c codec, src, dst []byte) (err error) {
 		}
 	case codecLZ4Hadoop:
 		n, cause = unlz4(src, dst)
+	case codecLZ4Frame:
+		n, cause = exactly(lz4.NewReader(bytes.NewReader(src)), dst)
 	case codecLZO:
 		return unsupported("compression %s: write the file again with snappy or zstd", codecNames[c])
 	default:

@@ -56,7 +56,7 @@ func (c *crew) each(ctx context.Context, n int, do func(ctx context.Context, w *
 			c.idle = append(c.idle, w)
 			c.mu.Unlock()
 		}()
-		defer pool.Recover(&err, op, c.r.path)
+		defer pool.Recover(&err, c.r.op, c.r.path)
 		return do(ctx, w, i)
 	}))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ type summary struct {
 
 // Describe implements table.Describer.
 func (r *Reader) Describe() (facts table.Facts, err error) {
-	defer pool.Recover(&err, op, r.path)
+	defer pool.Recover(&err, r.op, r.path)
 	summaries, err := r.summaries()
 	if err != nil {
 		return facts, err
@@ -72,6 +73,9 @@ func (r *Reader) Describe() (facts table.Facts, err error) {
 
 // summaries walks the footer once more.
 func (r *Reader) summaries() ([]summary, error) {
+	if r.layout != nil {
+		return slices.Repeat([]summary{{noRange: true, noNulls: true}}, r.meta.leaves), nil
+	}
 	footer, _, err := r.footer(r.file)
 	if err != nil {
 		return nil, err

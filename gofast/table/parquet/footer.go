@@ -254,7 +254,7 @@ func (r *Reader) checkGroup(g *group, i, leaves int, end int64) error {
 
 // fault starts an error of this file.
 func (r *Reader) fault(kind error, text string) *errs.Error {
-	return errs.New(kind, op, text).At(r.path)
+	return errs.New(kind, r.op, text).At(r.path)
 }
 
 // reserve takes memory that the reader holds until Close.

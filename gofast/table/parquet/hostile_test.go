@@ -2,13 +2,10 @@ package parquet
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -72,121 +69,14 @@ func imageFile(tb testing.TB, rows int) []byte {
 	return out.Bytes()
 }
 
-const testMemory = 32 << 20
-
-// tryAll opens content under small limits and decodes every column, each on its
-// own, text as a label, and every column under each coding. It returns an error for
-// anything but a typed failure or a table of the declared shape.
-func tryAll(tb testing.TB, content []byte) error {
-	f := tabletest.File(tb, content)
-	defer f.Close()
-	budget := limits.NewBudget(testMemory)
-	opts := table.Options{Threads: 1, Budget: budget, Limits: limits.Limits{Memory: testMemory, Page: 4 << 20, Columns: 1000}}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	verdict := func(err error) error {
-		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > 8*testMemory {
-			return fmt.Errorf("allocated %d bytes", n)
-		}
-		var typed *errs.Error
-		switch {
-		case err == nil || errors.Is(err, tabletest.ErrTooLarge):
-			return nil
-		case !errors.As(err, &typed):
-			return fmt.Errorf("an error without a type: %w", err)
-		case errors.Is(err, errs.ErrInternal):
-			return fmt.Errorf("%w\n%s", err, typed.Debug)
-		case typed.Path == "" && !errors.Is(err, errs.ErrLimit) && !errors.Is(err, errs.ErrValue):
-			return fmt.Errorf("an error without a path: %w", err)
-		}
-		return nil
-	}
-	r, err := Open(f, opts)
-	if err != nil {
-		return verdict(err)
-	}
-	for i, c := range r.Columns() {
-		sel := table.Selection{Features: []int{i}}
-		if c.Text {
-			sel = table.Selection{Labels: []int{i}}
-		}
-		d, err := tabletest.Decode(context.Background(), r, sel, nil, testMemory)
-		if err := verdict(err); err != nil {
-			return fmt.Errorf("column %d: %w", i, err)
-		}
-		if err == nil && c.Text {
-			words, place := d.Dict[0].Sorted()
-			for _, id := range table.View[int64](d.Labels) {
-				if id < 0 || id >= int64(len(words)) || place[id] >= int64(len(words)) {
-					return fmt.Errorf("label number %d of %d", id, len(words))
-				}
-			}
-		}
-	}
-	zero := 0.0
-	for i := range r.Columns() {
-		for _, coding := range []table.Coding{{Unit: table.Nanosecond}, {Unit: table.Day}, {Categories: table.NewCategories([]string{"red", "cat"}, nil, nil)}} {
-			if r.(table.Coder).CheckCoding(i, coding) != nil {
-				continue
-			}
-			sel := table.Selection{Features: []int{i}, Fill: &zero, Codings: map[int]table.Coding{i: coding}}
-			_, err := tabletest.Decode(context.Background(), r, sel, nil, testMemory)
-			if err := verdict(err); err != nil {
-				return fmt.Errorf("column %d as %v: %w", i, coding, err)
-			}
-		}
-	}
-	// What a reader takes of the budget it gives back: the footer at Close.
-	if err := r.Close(); err != nil {
-		return err
-	}
-	if err := budget.Reserve(testMemory, "everything"); err != nil {
-		return fmt.Errorf("memory was not given back: %w", err)
-	}
-	return nil
-}
-
 // TestFlippedBytes changes every byte of small files, in one of five ways by
 // turns (in each of them with GOFAST_SOAK=1: 40 s more), and cuts them at every
 // length.
 func TestFlippedBytes(t *testing.T) {
 	for name, content := range smallFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			flipAll(t, name, content)
+			tabletest.Flip(t, Open, name, content)
 		})
-	}
-}
-
-var flips = []func(b byte) byte{
-	func(b byte) byte { return b ^ 0xff }, func(b byte) byte { return b ^ 1 }, func(b byte) byte { return b ^ 0x80 },
-	func(byte) byte { return 0 }, func(b byte) byte { return b + 1 },
-}
-
-func flipAll(t *testing.T, name string, content []byte) {
-	if err := tryAll(t, content); err != nil {
-		t.Fatalf("%s: the valid file: %v", name, err)
-	}
-	damaged := make([]byte, len(content))
-	soak := os.Getenv("GOFAST_SOAK") != ""
-	step := 1
-	if testing.Short() {
-		step = 17
-	}
-	for i := 0; i < len(content); i += step {
-		for k, flip := range flips {
-			if !soak && k != i%len(flips) {
-				continue
-			}
-			copy(damaged, content)
-			damaged[i] = flip(content[i])
-			if err := tryAll(t, damaged); err != nil {
-				t.Fatalf("%s, byte %d of %d from %#x to %#x: %v", name, i, len(content), content[i], damaged[i], err)
-			}
-		}
-		if err := tryAll(t, content[:i]); err != nil {
-			t.Fatalf("%s cut to %d bytes: %v", name, i, err)
-		}
 	}
 }
 
@@ -196,7 +86,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add(content)
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		if err := tryAll(t, content); err != nil {
+		if err := tabletest.Try(t, Open, content); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -349,7 +239,7 @@ var dictionaryOf4 = forgedPage{kind: dictionaryPage, values: 4, encoding: encPla
 func TestHostile(t *testing.T) {
 	plain := forgedPage{values: 1000, encoding: encPlain, body: make([]byte, 4000)}
 	good := one(plain)
-	if err := tryAll(t, good.bytes()); err != nil {
+	if err := tabletest.Try(t, Open, good.bytes()); err != nil {
 		t.Fatal(err)
 	}
 	with := func(f forged, change func(f *forged)) []byte { change(&f); return f.bytes() }
@@ -408,12 +298,12 @@ func TestHostile(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if err := tryAll(t, c.content); err != nil {
+			if err := tabletest.Try(t, Open, c.content); err != nil {
 				t.Fatal(err)
 			}
-			r, err := open(t, c.content, table.Options{Limits: limits.Limits{Memory: testMemory, Page: 4 << 20, Columns: 1000}})
+			r, err := open(t, c.content, table.Options{Limits: limits.Limits{Memory: tabletest.Memory, Page: 4 << 20, Columns: 1000}})
 			if err == nil {
-				_, err = tabletest.Decode(t.Context(), r, all(r), nil, testMemory)
+				_, err = tabletest.Decode(t.Context(), r, all(r), nil, tabletest.Memory)
 			}
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
 				t.Fatalf("got %v, want %v with %q", err, c.kind, c.text)

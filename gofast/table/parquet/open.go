@@ -25,13 +25,16 @@ type Reader struct {
 	dropped  []string // columns with the index of a pandas frame
 	reserved int64    // of opts.Budget, until Close
 	before   int      // row groups before those of a part
+	op       string   // of errors
+	group    string   // what a row group is called in them
+	layout   *Layout  // nil for Parquet
 }
 
 // Open reads the footer of a Parquet file. The reader owns f when there is no
 // error.
 func Open(f *source.File, opts table.Options) (reader table.Reader, err error) {
 	defer pool.Recover(&err, op, f.Path())
-	r := &Reader{file: f, path: f.Path(), opts: opts.WithDefaults()}
+	r := &Reader{file: f, path: f.Path(), opts: opts.WithDefaults(), op: op, group: "row group"}
 	defer func() {
 		if reader == nil {
 			r.release(r.reserved)
@@ -40,6 +43,11 @@ func Open(f *source.File, opts table.Options) (reader table.Reader, err error) {
 	if r.meta, err = r.readFooter(f); err != nil {
 		return nil, err
 	}
+	return r.ready()
+}
+
+// ready makes the columns of the metadata.
+func (r *Reader) ready() (table.Reader, error) {
 	if err := r.buildColumns(r.meta); err != nil {
 		return nil, err
 	}

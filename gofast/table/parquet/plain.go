@@ -62,11 +62,8 @@ func (c *column) numbers() *table.Cells {
 func (d *numbers[T]) copied(src []byte, dst []T, from *table.Cells) error {
 	if bytes, ok := any(dst).([]byte); ok {
 		// A negative or large value has a bit above the eighth in either sign.
-		narrow := page.Best.Narrow64
-		if len(src) == 4*len(dst) {
-			narrow = page.Best.Narrow32
-		}
-		if narrow(src, bytes) {
+		switch {
+		case len(src) == 8*len(dst) && page.Best.Narrow64(src, bytes), len(src) == 4*len(dst) && page.Best.Narrow32(src, bytes):
 			return nil
 		} // find out why below
 	}

@@ -20,11 +20,15 @@ const (
 	doubles
 	byteArray
 	fixedByteArray
+
+	// Those of a Layout.
+	int8s
+	int16s
 )
 
 // size is the bytes of one plain value of a fixed-width type, 0 for the others.
 func (p physical) size() int {
-	return [...]int{int32s: 4, int64s: 8, int96s: 12, floats: 4, doubles: 8, fixedByteArray: 0}[p]
+	return [...]int{int8s: 1, int16s: 2, int32s: 4, int64s: 8, int96s: 12, floats: 4, doubles: 8, fixedByteArray: 0}[p]
 }
 
 type repetition int32
@@ -193,6 +197,8 @@ func (c *column) setKind(leaf *element) {
 	c.physical, c.length = leaf.Physical, int(leaf.Length)
 	c.Hint = table.Uint8
 	switch {
+	case leaf.why != "":
+		c.why = leaf.why
 	case leaf.logical == logicalTime || leaf.Physical == int96s:
 		c.setTime(leaf)
 	case leaf.logical == logicalDecimal:
@@ -201,7 +207,7 @@ func (c *column) setKind(leaf *element) {
 		c.why = "an annotated type other than a number or text"
 	case leaf.Physical == boolean:
 		c.kind, c.Bool = booleans, true
-	case leaf.Physical == int32s || leaf.Physical == int64s:
+	case leaf.Physical == int32s || leaf.Physical == int64s || leaf.Physical == int8s || leaf.Physical == int16s:
 		c.kind = signedInts
 		if leaf.logical == logicalUnsigned {
 			c.kind = unsignedInts

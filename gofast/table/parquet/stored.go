@@ -78,11 +78,15 @@ type element struct {
 	tick    table.Unit // of dates and times; 0 for all others
 	clock   bool       // times of a day
 	bits    int        // of integers that are stored in wider ones; 0 where the file does not say
+	why     string     // the values cannot be used; of a Layout
 }
 
 func (s *storedElement) element() element {
 	e := element{node: s.node, leaf: s.Children == 0}
 	e.Name = strings.Clone(s.Name)
+	if e.Physical > fixedByteArray {
+		e.Physical = -1 // unknown; those of a Layout are no file's
+	}
 	if n, ok := s.Converted.Get(); ok {
 		e.logical, e.tick = convertedType(n)
 		e.clock = n == 7 || n == 8

@@ -19,7 +19,7 @@ func (m *tileMemory) bytes(n int) ([]byte, error) {
 		return m.b[:n], nil
 	}
 	m.free()
-	if err := m.r.opts.Budget.Reserve(int64(n), "decoding Parquet"); err != nil {
+	if err := m.r.opts.Budget.Reserve(int64(n), "decoding columns"); err != nil {
 		return nil, err
 	}
 	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)

@@ -68,7 +68,7 @@ func walkVector[T table.Cell](ctx context.Context, w *worker, d *numbers[T], g i
 			AtRow(w.r.meta.groups[g].first+l.seen/l.width, d.c.Name)
 	}
 	if l.seen != l.rows*l.width {
-		return w.r.fault(errs.ErrDamaged, fmt.Sprintf("row group %d: %d list values for %d rows of %d", g, l.seen, l.rows, l.width)).InColumn(d.c.Name)
+		return w.r.fault(errs.ErrDamaged, fmt.Sprintf("%s %d: %d list values for %d rows of %d", w.r.group, g, l.seen, l.rows, l.width)).InColumn(d.c.Name)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (l *lists[T]) page(v *values, _ int64) error {
 		at, l.seen = at+n, l.seen+int64(n)
 	}
 	if l.seen > l.rows*l.width {
-		return damaged("more rows than the row group's %d", l.rows)
+		return damaged("more rows than the %d declared", l.rows)
 	}
 	if len(cells) > 0 {
 		l.to.put(before, cells)
@@ -167,7 +167,7 @@ func (l *lists[T]) walk(v *values, cells []T) error {
 		case rep != 0 && l.seen%l.width == 0:
 			return l.wrong(i, "more than")
 		case l.seen >= l.rows*l.width:
-			return damaged("more rows than the row group's %d", l.rows)
+			return damaged("more rows than the %d declared", l.rows)
 		case def == l.d.c.maxDef:
 			l.to.put(l.seen, cells[:1])
 			cells = cells[1:]

@@ -112,6 +112,9 @@ func (w *worker) unpack(ctx context.Context, g, leaf int) error {
 }
 
 func (p *pages) unpack() error {
+	if p.w.r.layout != nil {
+		return p.laid(new(values))
+	}
 	h, body, err := p.page()
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type worker struct {
 	table    []uint64   // the dictionary as the target type
 	cells    []uint64   // decoded values: a tile, or a page of a vector column
 	words    [][]byte   // the dictionary's strings
+	slots    [][]byte   // of pages that a Layout makes
 	codecs   codecStore // decompressors
 
 	headers *metaReader // over the current page's header
@@ -58,7 +59,7 @@ func grow[T any](w *worker, buffer *[]T, n int) ([]T, error) {
 	if int64(capacity) > (1<<62)/size {
 		return nil, fault{kind: errs.ErrLimit, text: "a buffer of " + fmt.Sprint(n) + " values"}
 	}
-	if err := w.r.opts.Budget.Reserve(bytes, "decoding Parquet"); err != nil {
+	if err := w.r.opts.Budget.Reserve(bytes, "decoding columns"); err != nil {
 		return nil, err
 	}
 	w.r.opts.Budget.Release(old)
@@ -105,7 +106,7 @@ func (r *Reader) place(err error, c *column, g int, offset int64, row func(value
 	}
 	var f fault
 	if errors.As(err, &f) {
-		e := r.fault(f.kind, fmt.Sprintf("row group %d: %s", r.before+g, f.text)).InColumn(c.Name).WithCell(f.cell)
+		e := r.fault(f.kind, fmt.Sprintf("%s %d: %s", r.group, r.before+g, f.text)).InColumn(c.Name).WithCell(f.cell)
 		if f.here {
 			return e.AtRow(row(f.value), c.Name)
 		}

@@ -21,9 +21,9 @@ def add(parsers: output.Parsers) -> None:
         "convert",
         run,
         "write a table in another format",
-        "Reads a table (CSV, Parquet, npy, npz; several files are one table), or datasets of an HDF5 file, "
-        "and writes it as the ending of DST says: .parquet, .npz, .npy or .h5. DST gets its name when it is "
-        "complete, and then replaces a file of that name. gofast.convert in Python has more options.",
+        "Reads a table (CSV, Parquet, Arrow, npy, npz; several files are one table), or datasets of an HDF5 "
+        "file, and writes it as the ending of DST says: .parquet, .npz, .npy or .h5. DST gets its name when "
+        "it is complete, and then replaces a file of that name. gofast.convert in Python has more options.",
         """gofast convert train.csv train.parquet
 gofast convert 'shards/*.csv.gz' all.npz --label target
 gofast convert prices.csv prices.npy --label '' --delimiter ';' --fill-value nan

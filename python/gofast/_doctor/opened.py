@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-TABLE = re.compile(r"\.(csv|tsv|txt|parquet|pq|npy|npz)(\.gz|\.zst|\.bz2)?$", re.IGNORECASE)
+TABLE = re.compile(r"\.(csv|tsv|txt|parquet|pq|arrows?|feather|npy|npz)(\.gz|\.zst|\.bz2)?$", re.IGNORECASE)
 HDF5 = re.compile(r"\.(h5|hdf5|hdf|he5)$", re.IGNORECASE)
 _NAMED = re.compile(r"""["']([^"'\n]+\.\w+)["']""")
 _noting: list[dict[str, None]] = []  # where names go now

@@ -14,7 +14,7 @@ Path = str | os.PathLike[str]
 
 # From a folder, only files with these endings are read; gofast/inspect/kind.go has the same.
 # .txt and .dat are not among them: a README.txt beside the tables would become rows.
-_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy", ".npz")
+_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".arrow", ".arrows", ".feather", ".npy", ".npz")
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
 
 _SHOWN = 5  # names shown in a message

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.feather as feather
 import pyarrow.orc as orc
 import pytest
 import torch
@@ -53,12 +52,6 @@ def tarred(out: io.BytesIO) -> None:
         archive.addfile(info, io.BytesIO(CSV))
 
 
-def streamed(out: io.BytesIO) -> None:
-    table = pa.Table.from_pandas(FRAME)
-    with pa.ipc.new_stream(out, table.schema) as stream:
-        stream.write_table(table)
-
-
 def old_torch(out: io.BytesIO) -> None:
     torch.save(torch.zeros(3, 2), out, _use_new_zipfile_serialization=False)
 
@@ -71,8 +64,6 @@ FORMATS: dict[str, tuple[bytes, str]] = {
     "torch": (by(lambda out: torch.save(torch.zeros(3, 2), out)), r"PyTorch.*torch\.load.*ArrayDataset"),
     "old torch": (by(old_torch), r"PyTorch.*torch\.load"),
     "feather 1": (b"FEA1" + bytes(100), r"Feather.*read_feather"),
-    "feather 2": (by(lambda out: feather.write_feather(FRAME, out)), r"Feather.*read_feather"),
-    "arrow stream": (by(streamed), r"Arrow stream.*open_stream"),
     "avro": (by(lambda out: pl.from_pandas(FRAME).write_avro(out)), r"Avro.*read_avro"),
     "orc": (by(lambda out: orc.write_table(pa.Table.from_pandas(FRAME), out)), r"ORC.*read_orc"),
     "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(100), r"HDF5.*h5py"),

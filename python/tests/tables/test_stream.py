@@ -89,6 +89,13 @@ def write(frame: pd.DataFrame, path: Path, rng: np.random.Generator) -> None:
         groups = int(rng.integers(100, 3000))
         pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=groups)
         return
+    if path.suffix.startswith(".arrow"):
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        new = pa.ipc.new_stream if path.suffix == ".arrows" else pa.ipc.new_file
+        options = pa.ipc.IpcWriteOptions(compression=[None, "lz4", "zstd"][int(rng.integers(3))])
+        with new(path, table.schema, options=options) as out:
+            out.write_table(table, max_chunksize=int(rng.integers(100, 3000)))
+        return
     end = ["\n", "\r\n"][int(rng.integers(2))]
     text = frame.to_csv(index=False, lineterminator=end, quoting=int(rng.integers(3))).encode()
     if rng.random() < 0.3:
@@ -105,7 +112,9 @@ def write(frame: pd.DataFrame, path: Path, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_the_rows_are_those_of_a_table_dataset(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
-    ending = [".csv", ".csv", ".parquet", ".csv.gz", ".csv.zst", ".csv.bz2"][int(rng.integers(6))]
+    ending = [".csv", ".csv", ".parquet", ".csv.gz", ".csv.zst", ".csv.bz2", ".arrow", ".arrows"][
+        int(rng.integers(8))
+    ]
     all_rows = frame(rng, int(rng.integers(1, 20_000)))
     cuts = sorted(rng.integers(0, len(all_rows) + 1, int(rng.integers(1, 4))).tolist())
     files = []

@@ -13,6 +13,7 @@ import random
 import resource
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,6 +66,14 @@ def lists() -> bytes:
     return out.getvalue()
 
 
+def arrow_file(new: Any, codec: str | None) -> bytes:
+    out = io.BytesIO()
+    made = pa.table(frame()).replace_schema_metadata()
+    with new(out, made.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as file:
+        file.write_table(made, max_chunksize=3)
+    return out.getvalue()
+
+
 def polars_file() -> bytes:
     out = io.BytesIO()
     pl.from_pandas(frame()).write_parquet(out, compression="zstd")
@@ -89,6 +98,8 @@ FILES = {
     ),
     "parquet lists": lists,
     "parquet polars": polars_file,
+    "arrow": lambda: arrow_file(pa.ipc.new_file, None),
+    "arrow stream": lambda: arrow_file(pa.ipc.new_stream, "lz4"),
 }
 
 
