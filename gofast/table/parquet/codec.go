@@ -88,7 +88,7 @@ func (w *worker) decompress(c codec, src, dst []byte) (err error) {
 	case codecLZ4Hadoop:
 		n, cause = unlz4(src, dst)
 	case codecLZ4Frame:
-		n, cause = exactly(lz4.NewReader(bytes.NewReader(src)), dst)
+		n, cause = unlz4Frame(src, dst)
 	case codecLZO:
 		return unsupported("compression %s: write the file again with snappy or zstd", codecNames[c])
 	default:

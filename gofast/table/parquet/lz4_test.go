@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -109,5 +110,48 @@ func TestOldLZ4Damaged(t *testing.T) {
 				t.Errorf("%v, want ErrDamaged", err)
 			}
 		})
+	}
+}
+
+// Frames of every form, against the library's own reader.
+func TestLZ4Frames(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 200 {
+		content := make([]byte, rng.IntN(1<<rng.IntN(19)))
+		for k := range content {
+			content[k] = byte(rng.IntN(1 << rng.IntN(8)))
+		}
+		if i%3 == 0 {
+			content = bytes.Repeat(content[:min(len(content), 1000)], 100)
+		}
+		var out bytes.Buffer
+		w := lz4.NewWriter(&out)
+		if err := w.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(i%2 == 0), lz4.BlockChecksumOption(i%5 == 0)); err != nil {
+			t.Fatal(err)
+		}
+		if i%7 == 0 {
+			if err := w.Apply(lz4.SizeOption(uint64(len(content)))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := w.Write(content)
+		if err = errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]byte, len(content))
+		if n, err := unlz4Frame(out.Bytes(), dst); err != nil || n != len(dst) || !bytes.Equal(dst, content) {
+			t.Fatalf("%d: %d of %d bytes, %v", i, n, len(dst), err)
+		}
+		if i%2 == 0 || i%5 == 0 {
+			continue // the library reads it, and does not miss its last bytes
+		}
+		if n, err := unlz4Frame(append(out.Bytes(), 0), dst); err == nil && n == len(dst) {
+			t.Fatalf("%d: a byte behind the end", i)
+		}
+		for cut := range min(out.Len(), 50) {
+			if n, err := unlz4Frame(out.Bytes()[:out.Len()-1-cut], dst); err == nil && n == len(dst) {
+				t.Fatalf("%d: cut by %d", i, 1+cut)
+			}
+		}
 	}
 }

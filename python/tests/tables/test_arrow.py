@@ -106,6 +106,21 @@ def test_every_type_alone(codec: Any, name: str, tmp_path: Path) -> None:
             assert_same(stored(path, fill_value=3), want(path, fill=3))
 
 
+@pytest.mark.parametrize("codec", CODECS)
+def test_buffers_of_many_blocks(codec: Any, tmp_path: Path) -> None:
+    """lz4's blocks of 64 KiB refer to those before them."""
+    rng = np.random.default_rng(9)
+    table = pa.table(
+        {
+            "repeated": np.tile(rng.integers(-(2**31), 2**31, 9000), 30),
+            "random": rng.integers(-(2**53), 2**53, 270_000),
+            "runs": np.repeat(rng.integers(0, 9, 270), 1000),
+        }
+    )
+    path = write(table, tmp_path / "t.arrow", codec)
+    assert_same(stored(path), want(path))
+
+
 def test_slices_and_offsets(tmp_path: Path) -> None:
     """Writers begin a batch in the middle of an array's buffers."""
     rng = np.random.default_rng(2)
