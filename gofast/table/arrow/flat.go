@@ -3,16 +3,21 @@ package arrow
 import "encoding/binary"
 
 // flat reads a flatbuffer. A position that leads outside of it makes it bad, and gives zeros from then on: who reads
-// asks once, at the end.
+// asks once, at the end. So does more than a file of this size has to say: a small one could let a million tables share
+// one long text, and each would take memory.
 type flat struct {
-	b   []byte
-	bad bool
+	b    []byte
+	said int // bytes of vectors that were read
+	bad  bool
 }
 
 // ref is the position of a table; 0: there is none.
 type ref int
 
 var zeros [8]byte
+
+// mostShared is how often parts may be shared, on average: writers share few, such as equal names.
+const mostShared = 16
 
 func (f *flat) bytes(at, n int) []byte {
 	if at < 0 || n < 0 || at > len(f.b)-n {
@@ -88,6 +93,10 @@ func (f *flat) vector(t ref, number, size int) (at, n int) {
 	}
 	at = f.follow(at)
 	if n = f.i32(at); n < 0 || n > (len(f.b)-at-4)/size {
+		f.bad = true
+		return 0, 0
+	}
+	if f.said += n * size; f.said > mostShared*len(f.b) {
 		f.bad = true
 		return 0, 0
 	}

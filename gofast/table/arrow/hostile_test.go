@@ -202,3 +202,38 @@ func TestFieldsAreCounted(t *testing.T) {
 		f.Close()
 	}
 }
+
+// Columns that share a dictionary read its bytes as their own type's.
+func TestColumnsOfOneDictionaryAreOfOneType(t *testing.T) {
+	wide := field{Field: parquet.Field{Type: parquet.Signed, Size: 8}, kind: integer, coded: true, dictionary: 7}
+	narrow, texts, other, refused := wide, wide, wide, wide
+	narrow.Size = 4
+	texts.kind = textViews
+	other.Size, other.dictionary = 4, 8
+	refused.Size, refused.Why = 4, "it is not read"
+	for _, second := range []field{narrow, texts} {
+		if (&file{fields: []field{wide, second}}).dictionariesFit() {
+			t.Errorf("%+v beside %+v", second, wide)
+		}
+	}
+	if !(&file{fields: []field{wide, wide, other, refused}}).dictionariesFit() {
+		t.Error("columns that fit are refused")
+	}
+}
+
+// A small file may let all of its tables share one long text.
+func TestSharedPartsAreCounted(t *testing.T) {
+	b := make([]byte, 64)
+	for at, v := range map[int]uint32{0: 16, 16: 8, 20: 4, 24: 32} {
+		binary.LittleEndian.PutUint32(b[at:], v)
+	}
+	binary.LittleEndian.PutUint16(b[8:], 6)
+	binary.LittleEndian.PutUint16(b[12:], 4)
+	f, read := flat{b: b}, 0
+	for f.text(f.root(), 0) != "" && !f.bad {
+		read++
+	}
+	if read < mostShared || read > 2*mostShared+1 || !f.bad {
+		t.Errorf("a text of half of the file was read %d times, bad: %v", read, f.bad)
+	}
+}

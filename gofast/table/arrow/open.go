@@ -46,6 +46,7 @@ type file struct {
 	parts  place // how many a record batch has; buffers without those of views
 	// dictionaries are those that hold for the next record batch, each in pieces, by number.
 	dictionaries map[int64][]*batch
+	lent         bool // a batch has the same map
 }
 
 // message is one of the format's messages: metadata, and a body behind them.
@@ -289,7 +290,7 @@ func (f *file) addBatch(b *batch) error {
 	if f.rows += b.rows; f.rows > mostRows {
 		return f.fault(errs.ErrDamaged, "more rows than a file can hold")
 	}
-	b.dictionaries = f.dictionaries
+	b.dictionaries, f.lent = f.dictionaries, true
 	f.batches = append(f.batches, b)
 	f.layout.Groups = append(f.layout.Groups, g)
 	return nil
@@ -321,8 +322,8 @@ func (f *file) addDictionary(m *message, at int64) error {
 	case !delta:
 		pieces = nil
 	}
-	if len(f.batches) > 0 {
-		f.dictionaries = maps.Clone(f.dictionaries)
+	if f.lent {
+		f.dictionaries, f.lent = maps.Clone(f.dictionaries), false
 	}
 	f.dictionaries[number] = append(pieces, b)
 	return nil

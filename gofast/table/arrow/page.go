@@ -36,7 +36,9 @@ func (f *file) page(m *parquet.Memory, group, number int, body []byte) (page par
 		return page, err
 	}
 	page.Indexed = true
-	page.Dictionary, page.Entries, err = f.entries(m, one, b.dictionaries[one.dictionary])
+	if page.Present > 0 { // a dictionary may come later than rows that are all null
+		page.Dictionary, page.Entries, err = f.entries(m, one, b.dictionaries[one.dictionary])
+	}
 	if limit := 1 << (8*one.index - 1); one.signed && one.index < 8 {
 		page.Entries = min(page.Entries, limit) // what is beyond would be read for negative indexes
 	}

@@ -94,12 +94,33 @@ func (f *file) schema(b *flat, t ref, version int64) error {
 	switch n := int64(len(fields)); {
 	case b.bad:
 		return f.fault(errs.ErrDamaged, "the schema cannot be read")
+	case !f.dictionariesFit():
+		return f.fault(errs.ErrDamaged, "columns of different types have one dictionary")
 	case n == 0:
 		return f.fault(errs.ErrSchema, "the file has no columns")
 	case n > f.opts.Limits.Columns:
 		return f.fault(errs.ErrLimit, fmt.Sprintf("%d columns, the limit is %d: raise limits={\"columns\": ...}", n, f.opts.Limits.Columns))
 	}
 	return nil
+}
+
+// dictionariesFit says that columns with one dictionary agree on what it holds.
+func (f *file) dictionariesFit() bool {
+	first := map[int64]*field{}
+	for i := range f.fields {
+		one := &f.fields[i]
+		if !one.coded || one.Why != "" {
+			continue
+		}
+		other, there := first[one.dictionary]
+		if !there {
+			first[one.dictionary] = one
+		} else if one.kind != other.kind || one.Type != other.Type || one.Size != other.Size ||
+			one.Precision != other.Precision || one.Scale != other.Scale || one.Tick != other.Tick {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *file) field(b *flat, t ref, left *int64, deep int, version int64) (made field, err error) {
@@ -136,11 +157,6 @@ func (f *file) field(b *flat, t ref, left *int64, deep int, version int64) (made
 		made.nodes, made.buffers, made.views = made.nodes+child.nodes, made.buffers+child.buffers, made.views+child.views
 	}
 	made.setList()
-	for _, note := range b.tables(t, 6) {
-		if b.text(note, 0) == "ARROW:extension:name" {
-			made.Why = fmt.Sprintf("values of the extension type %q", errs.Cut(b.text(note, 1)))
-		}
-	}
 	if coding := b.table(t, 4); coding != 0 {
 		made.setDictionary(b, coding)
 	}
@@ -257,11 +273,13 @@ func (f *field) setDictionary(b *flat, coding ref) {
 	t := b.table(coding, 1)
 	f.index, f.signed = 4, true // as the format says where it is not told
 	if t != 0 {
-		f.index, f.signed = int(b.integer(t, 0, 4, 0))/8, b.integer(t, 1, 1, 0) != 0
+		bits := int(b.integer(t, 0, 4, 0))
+		f.index, f.signed = bits/8, b.integer(t, 1, 1, 0) != 0
+		if bits != 8 && bits != 16 && bits != 32 && bits != 64 {
+			f.Why = fmt.Sprintf("indexes of %d bits into a dictionary", bits)
+		}
 	}
 	switch {
-	case f.index != 1 && f.index != 2 && f.index != 4 && f.index != 8:
-		f.Why = fmt.Sprintf("indexes of %d bytes into a dictionary", f.index)
 	case f.Why == "" && (f.List || f.Type == parquet.Null || f.Type == parquet.Bool):
 		f.Why = "a dictionary of other values than numbers, dates and texts"
 	}

@@ -330,10 +330,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "a struct, a map",
     ),
     "runs": (pa.RunEndEncodedArray.from_arrays([1, 3], [1, 2]), "does not read"),
-    "extension": (
-        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16] * 3, pa.binary(16))),
-        "arrow.uuid",
-    ),
     "dates in lists": (pa.array([[1]] * 3, pa.list_(pa.date32())), "a list of dates"),
     "views in a struct": (
         pa.array([{"v": "a text of more than twelve bytes"}] * 3, pa.struct([("v", pa.string_view())])),
