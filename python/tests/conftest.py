@@ -22,8 +22,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Each worker of a fork server would import them itself, which takes seconds, and gofast it still does.
 multiprocessing.set_forkserver_preload(["torch", "torchvision"])
 
-# Torch waits so long for each worker of an iterator that only the collector finds, as behind an error that a test
-# keeps: the queue that would tell the worker is gone by then. 5 s each before.
+# Torch waits so long, else 5 s, for each worker of an iterator that only the collector finds, as behind an
+# error that a test keeps: the queue that would tell the worker is gone by then.
 torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 0.5
 
 

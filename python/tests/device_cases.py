@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import fresh
 import gofast
 from standin import StandIn
 
@@ -57,10 +58,4 @@ def all_same(standin: StandIn, loader: Any, table: gofast.TableDataset) -> bool:
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return fresh.run(["-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, timeout=60)

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,9 @@ def crash(folder: str, count: int) -> None:
 
 
 if __name__ == "__main__":
+    faulthandler.enable()
+    # CPython 3.12 warns at every fork beside threads.
+    warnings.filterwarnings("ignore", "This process", DeprecationWarning)
     torch.set_num_threads(1)  # the OpenMP threads of torch's own operations do not survive a fork either
     name, place, number = sys.argv[1:]
     globals()[name](place, int(number))

@@ -106,9 +106,10 @@ def test_the_bytes_travel_with_a_pickle() -> None:
         assert difference(epoch(DataLoader(other, 2)), epoch(DataLoader(dataset, 2))) == ""
 
 
-def test_spawned_workers() -> None:
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
+def test_workers_that_are_not_forked(method: str) -> None:
     dataset = ImageFiles.from_bytes(pictures(6), list(range(6)), TRAIN)
-    spawned = DataLoader(dataset, 2, num_workers=1, multiprocessing_context="spawn")
+    spawned = DataLoader(dataset, 2, num_workers=1, multiprocessing_context=method)
     assert difference(epoch(spawned), epoch(DataLoader(dataset, 2, num_workers=1))) == ""
 
 

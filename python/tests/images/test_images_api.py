@@ -476,7 +476,7 @@ def _send_attributes(dataset: Any, sender: Any) -> None:
     sender.send(_attributes(dataset))
 
 
-@pytest.mark.parametrize("method", ["spawn", OTHER_METHODS[1]])
+@pytest.mark.parametrize("method", ["forkserver", OTHER_METHODS[0]])
 def test_a_process_is_handed_the_index(tree: Path, tmp_path: Path, method: str) -> None:
     root = tmp_path / "moved"
     shutil.copytree(tree, root)

@@ -120,7 +120,7 @@ def test_batches_and_draws_are_torchs(seed: int, transform: Any, count: int, bat
     assert_same(given_out(DataLoader(ours, batch, drop_last=drops)), expected)
 
 
-@pytest.mark.parametrize("start", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize("start", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_workers(start: str) -> None:
     options: Any = {"batch_size": 4, "num_workers": 2, "multiprocessing_context": start}
     source, transform = Source(3, 30), TRANSFORMS[1]

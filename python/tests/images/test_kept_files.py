@@ -8,7 +8,6 @@ import random
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ import pytest
 import torch
 from torchvision import transforms
 
+import fresh
 import gofast
 from gofast import errors
 from image_data import photograph
@@ -275,7 +275,7 @@ if (pid := os.fork()) == 0:
     os._exit(0)
 os.waitpid(pid, 0)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=110)
+    fresh.run(["-c", code], check=True)
     assert {path.read_bytes() for path in tmp_path.glob("own*")} == {b"mine"}
 
 

@@ -119,13 +119,14 @@ def test_a_path_twice_is_kept_once_for_all_runs(photos: Path, tmp_path: Path) ->
     assert len(sizes) == 1
 
 
-def test_workers_that_are_spawned_find_records(photos: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
+def test_workers_that_are_not_forked_find_records(method: str, photos: Path, tmp_path: Path) -> None:
     """They have the names at other addresses."""
     root = linked(tmp_path / "set", photos, {str(i): i for i in range(12)})
     want, _ = epoch(gofast.ImageFolder(root, SMALL))
     filled(root, tmp_path / "cache")
     dataset = gofast.ImageFolder(root, SMALL, cache=tmp_path / "cache")
-    loader = DataLoader(dataset, 5, num_workers=1, multiprocessing_context="spawn")
+    loader = DataLoader(dataset, 5, num_workers=1, multiprocessing_context=method)
     assert not difference([*loader], want)
     assert int(dataset._here().kept._numbers[3]) == 12  # type: ignore[union-attr]
     first = next(sets.glob("000.index") for sets in (tmp_path / "cache").iterdir())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 from multiprocessing.context import set_spawning_popen
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -19,6 +17,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset
 from torchvision import datasets
 from torchvision import transforms as T
 
+import fresh
 import gofast
 from gofast._core import marks
 from image_data import photograph
@@ -79,7 +78,7 @@ def test_a_loader(folder: Path) -> None:
     assert marked() - counted >= 0
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_workers_share_them(folder: Path, method: str) -> None:
     options = {"num_workers": 2, "multiprocessing_context": method}
     first = used()
@@ -164,8 +163,7 @@ train = T.Compose([T.RandomResizedCrop(64), T.ToTensor()])
 loader = gofast.DataLoader(gofast.ImageFolder({str(folder)!r}, train), 4)
 print([len(list(loader)) for _ in range(3)], loader.stats()["marked"] > 0, marks.shared.place()[1])
 """
-    run, said_so = [sys.executable, "-c", code], {**os.environ, "GOFAST_MARKS": asked}
-    said = subprocess.run(run, env=said_so, capture_output=True, text=True, check=True)
+    said = fresh.run(["-c", code], env={**os.environ, "GOFAST_MARKS": asked}, check=True)
     whole = asked not in ("0", "1000")
     assert said.stdout.startswith(f"[5, 5, 5] {whole} "), said.stdout
     if asked.isdecimal():

@@ -23,6 +23,7 @@ from PIL import ImageFile
 from torch.utils.data import DataLoader as TorchDataLoader
 from torchvision import transforms as T
 
+import fresh
 import gofast
 from gofast._late.picture import LateImage
 from image_data import make_folder
@@ -172,6 +173,11 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def quick(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same in a process that has torch, where a test is not about the start."""
+    return fresh.run(["-m", "gofast", *arguments], cwd=cwd)
+
+
 def test_a_script_runs_as_python_runs_it(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     script = tmp_path / "scripts" / "train.py"
@@ -266,6 +272,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full
 def test_a_launcher_runs_a_script_that_spawns(tmp_path: Path) -> None:
     """A spawned process imports what is ``__main__`` at its start, in the second generation too."""
     (tmp_path / "launch.py").write_text(LAUNCHER)
@@ -282,16 +289,16 @@ import gofast
 
 
 def test_what_the_line_does_not_count_is_said(folder: Path, tmp_path: Path) -> None:
-    assert "speak for themselves: torchrun -m gofast train.py" in run("-c", "", cwd=tmp_path).stderr
-    done = run("-c", OWN_LOADER, cwd=tmp_path)
+    assert "speak for themselves: torchrun -m gofast train.py" in quick("-c", "", cwd=tmp_path).stderr
+    done = quick("-c", OWN_LOADER, cwd=tmp_path)
     assert done.stderr.startswith("gofast: native: what gofast.explain says") and "(epochs: 1)" in done.stderr
     (tmp_path / "a").mkdir()
     for path in ("x.bmp", "a/x.bmp"):
         OWN_OPEN(next(folder.glob("*/*.jpg"))).save(tmp_path / path)
     script = "from torchvision.datasets import *; from torchvision.transforms import *\n"
-    done = run("-c", f"{script}ImageFolder('.', ToTensor())[0]", cwd=tmp_path)
+    done = quick("-c", f"{script}ImageFolder('.', ToTensor())[0]", cwd=tmp_path)
     assert done.stderr.startswith("gofast: native: 0 of 1 pictures; not native: picture: "), done.stderr
-    done = run("-c", "from PIL import Image; Image.open('x.bmp').load()", cwd=tmp_path)
+    done = quick("-c", "from PIL import Image; Image.open('x.bmp').load()", cwd=tmp_path)
     said = "gofast: native: 0 of 1 pictures; not native: picture: BMP, mode RGB: Pillow decodes it\n"
     assert done.stderr == said
 
@@ -320,7 +327,7 @@ print(gofast.explain(loader))
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_what_is_left_to_python_is_named_with_its_cost(workers: str, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SLOW)
-    done = run("train.py", str(next(folder.glob("*/*.jpg"))), workers, cwd=tmp_path)
+    done = quick("train.py", str(next(folder.glob("*/*.jpg"))), workers, cwd=tmp_path)
     named = re.compile(r"(?:gofast:|  so far .* Python) +Lambda runs in Python: your own code \((\d+) ms\)")
     costs = [int(cost) for cost in named.findall(done.stderr + done.stdout)]
     assert len(costs) == 1 + (workers == "0"), done  # explain is asked where nothing was done

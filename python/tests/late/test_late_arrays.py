@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import pickle
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +17,7 @@ from torch.utils.data import Dataset
 from torchvision import transforms as v1
 from torchvision.transforms import functional, v2
 
+import fresh
 import gofast
 from gofast._images import composes
 from gofast._late import arrays
@@ -191,7 +190,7 @@ assert seen == [1] and type(image) is PIL.Image.Image
 
 
 def test_somebody_elses_function_is_called() -> None:
-    subprocess.run([sys.executable, "-c", OTHERS], check=True)
+    fresh.run(["-c", OTHERS], check=True)
 
 
 def test_lives() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import fresh
 
 CHILD = """
 import os, resource, sys
@@ -32,8 +31,7 @@ print(sum(len(batch) for (batch,) in torch.utils.data.DataLoader(torchs)))
 def test_the_engine_starts_or_says_why_not() -> None:
     """In children of one process that has imported torch, which takes seconds, and not loaded the engine."""
     limits = [50, 300, 600, 800, 1000, 1600]
-    command = [sys.executable, "-c", CHILD, *map(str, limits)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = fresh.run(["-c", CHILD, *limits])
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 2 * len(limits), done.stdout

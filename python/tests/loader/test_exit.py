@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
+import fresh
 import gofast
 from killing import kill_worker
 
@@ -31,9 +31,7 @@ ds = gofast.ArrayDataset(x, np.arange(20_000), scale="unit")
 
 
 def run(script: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", PRELUDE + script], capture_output=True, text=True, timeout=timeout, check=False
-    )
+    return fresh.run(["-c", PRELUDE + script], timeout=timeout)
 
 
 @pytest.mark.parametrize(

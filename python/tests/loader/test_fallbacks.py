@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +13,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 from torchvision import transforms as T
 
+import fresh
 import gofast
 from gofast._core import warn
 from gofast.errors import FallbackWarning
@@ -152,13 +151,6 @@ def test_workers_do_not_say_it_again(folder: Path, tmp_path: Path, context: str)
     script = tmp_path / "script.py"
     script.write_text(WORKERS)
     source = str(Path(gofast.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, str(script), str(folder), context],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
-        env={"PYTHONPATH": source, "PATH": ""},
-    )
+    done = fresh.run([script, folder, context], check=True, env={"PYTHONPATH": source, "PATH": ""})
     assert done.stderr.count("FallbackWarning:") == 2, done.stderr  # the dataset's, and one loader's
     assert done.stderr.count("script.py:") >= 2

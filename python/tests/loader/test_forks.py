@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import fork_cases
+import fresh
 
 
 def run(folder: Path, case: str, count: int, timeout: int = 110) -> str:
-    ignore = "ignore:This process:DeprecationWarning"  # of CPython 3.12 at every fork beside threads
-    command = [
-        sys.executable,
-        "-X",
-        "faulthandler",
-        "-W",
-        ignore,
-        fork_cases.__file__,
-        case,
-        str(folder),
-        str(count),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    done = fresh.run([fork_cases.__file__, case, folder, count], timeout=timeout)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stdout + done.stderr
     return done.stderr
 
 
-def test_children_of_a_busy_parent(tmp_path: Path) -> None:
-    assert run(tmp_path, "many", 40) == ""
+@pytest.mark.parametrize("count", [12, pytest.param(40, marks=pytest.mark.full)])
+def test_children_of_a_busy_parent(count: int, tmp_path: Path) -> None:
+    assert run(tmp_path, "many", count) == ""
 
 
 @pytest.mark.soak
@@ -43,7 +31,7 @@ def test_children_of_children(tmp_path: Path) -> None:
     assert run(tmp_path, "chain", 5) == ""
 
 
-@pytest.mark.parametrize("times", [6, pytest.param(25, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [4, pytest.param(25, marks=pytest.mark.full)])
 def test_fork_while_another_thread_loads_the_engine(times: int, tmp_path: Path) -> None:
     assert run(tmp_path, "while_loading", times) == ""
 
@@ -66,10 +54,11 @@ def test_fault_in_a_child_ends_it(tmp_path: Path) -> None:
 
 
 _IMPORTING = """
-import os, signal, sys, threading, time
+import os, signal, sys, threading, time, warnings
 import torch
 import gofast
 
+warnings.simplefilter("ignore", DeprecationWarning)
 begun = threading.Event()
 
 class Slow:
@@ -94,6 +83,5 @@ thread.join()
 
 def test_fork_while_another_thread_imports() -> None:
     """gofast's classes are imported late: a child must not wait for a thread that it does not have."""
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", _IMPORTING]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = fresh.run(["-c", _IMPORTING])
     assert (done.returncode, done.stdout) == (0, "7\n"), done.stdout + done.stderr

@@ -16,6 +16,7 @@ import torch
 from torch.utils.data import DataLoader
 from torchvision import transforms as T
 
+import fresh
 import gofast
 from gofast import errors
 from gofast._core import progress
@@ -130,14 +131,7 @@ for _ in torch.utils.data.DataLoader(ours, 7, num_workers=1, multiprocessing_con
 def test_a_forked_worker_points_at_the_line_that_started_it(pictures: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(IN_A_WORKER.lstrip())
-    done = subprocess.run(
-        [sys.executable, str(script), str(pictures)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
-        env={**os.environ, "PYTHONPATH": SOURCE},
-    )
+    done = fresh.run([script, pictures], check=True, env={**os.environ, "PYTHONPATH": SOURCE})
     assert "script.py:5: BadSampleWarning" in done.stderr, done.stderr
 
 

@@ -563,7 +563,7 @@ def test_a_killed_worker_leaves_batches_whole() -> None:
     assert difference(torch.cat(held), torch.stack([plain(i) for i in range(30)])) == ""
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_other_start_methods(method: str) -> None:
     loader = gofast.DataLoader(Rows(sample, 40), batch_size=10, num_workers=1, multiprocessing_context=method)
     assert difference(torch.cat(list(loader)), torch.stack([plain(i) for i in range(40)])) == ""

@@ -72,14 +72,6 @@ def test_fork_with_all_numbers_of_workers(tmp_path: Path) -> None:
     run(tmp_path, "fork", ["busy"], WORKER_CASES_SOAK="1")
 
 
-@pytest.mark.timeout(200)
-@pytest.mark.parametrize(
-    ("method", "case"), [("forkserver", "own_collate"), ("spawn", "table_is_handed_over")]
-)
-def test_one_case(method: str, case: str, tmp_path: Path) -> None:
-    run(tmp_path, method, [f"busy:{case}"], WORKER_CASES_PRELOAD="torch torchvision")
-
-
 @pytest.mark.full
 @pytest.mark.timeout(200)
 def test_forkserver(tmp_path: Path) -> None:
@@ -121,7 +113,7 @@ class Unpicklable(torch.utils.data.Dataset[Any]):
 
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 @pytest.mark.parametrize("raises", [True, False])
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_what_a_worker_cannot_send_is_an_error(raises: bool, method: str) -> None:
     """torch's own loop waits for it for ever."""
     loader = gofast.DataLoader(Unpicklable(raises), None, num_workers=2, multiprocessing_context=method)

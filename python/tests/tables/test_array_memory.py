@@ -263,10 +263,11 @@ def test_a_subclass_that_is_shorter(scale: Any) -> None:
         default_collate(ds.__getitems__([5]))
 
 
-def test_spawned_workers_share_tensors_with_us() -> None:
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
+def test_workers_that_are_not_forked_share_tensors_with_us(method: str) -> None:
     x = torch.zeros(4, 3)
     ds = ArrayDataset(x, np.zeros(4))
-    options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "spawn", "batch_size": 4}
+    options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": method, "batch_size": 4}
     assert_same(list(DataLoader(ds, **options)), [[torch.zeros(4, 3), torch.zeros(4, dtype=torch.float64)]])
     assert x.is_shared()  # torch moved it, and gave the memory back that we knew
     x += 1

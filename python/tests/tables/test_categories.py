@@ -287,14 +287,15 @@ def test_what_are_no_categories(categories: Any, text: str) -> None:
 # ------------------------------------------------------------------ processes, caches, other files
 
 
-def test_pickles_and_processes_keep_them(save: Save) -> None:
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
+def test_pickles_and_processes_keep_them(method: str, save: Save) -> None:
     path = save("csv", c=["red", "blue", "green", "red"], x=[1, 2, 3, 4])
     ds = read(path, categories={"c": NAMES})
     again = pickle.loads(pickle.dumps(ds))
     assert again.categories == ds.categories
     assert values(again) == values(ds)
     assert_same_batches(ds, again, batch_size=3)
-    loader = DataLoader(ds, batch_size=4, num_workers=1, multiprocessing_context="spawn")
+    loader = DataLoader(ds, batch_size=4, num_workers=1, multiprocessing_context=method)
     assert next(iter(loader))["features"].tolist() == values(ds)
 
 

@@ -9,7 +9,6 @@ import os
 import pickle
 import random
 import re
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
 from torchvision import transforms as v1
 from torchvision.transforms import v2
 
+import fresh
 import gofast
 from gofast import HDF5Dataset, errors
 from gofast._loader.native_dataset import Refusal, resolve
@@ -489,7 +489,7 @@ def without_h5py(_: int) -> None:
     sys.modules["h5py"] = None  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_workers_need_no_h5py(method: str, tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
@@ -542,7 +542,7 @@ def test_memory_at_its_most(tmp_path: Path) -> None:
     with h5py.File(path, "w") as file:
         file.create_dataset("small", data=np.zeros((10, 2)), chunks=(3, 2))
         file.create_dataset("x", data=np.zeros((100, 1 << 18)), chunks=(4, 1 << 16), compression="gzip")
-    done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True)
+    done = fresh.run(["-c", PEAK, path])
     assert 190 < int(done.stdout) < 200 + 64, done
 
 

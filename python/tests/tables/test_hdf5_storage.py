@@ -6,8 +6,6 @@ import gc
 import os
 import random
 import resource
-import subprocess
-import sys
 import threading
 import zlib
 from pathlib import Path
@@ -19,6 +17,7 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, DataLoader
 
+import fresh
 import gofast
 from gofast import ArrayDataset, HDF5Dataset, errors
 from same import difference
@@ -347,12 +346,7 @@ def test_ctrl_c_while_it_is_opened(name: str, tmp_path: Path) -> None:
         file.create_dataset(
             "reversed", data=noise.astype(">i8"), chunks=(1 << 12,), compression="gzip", shuffle=True
         )
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(path), name, "0.15"],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    done = fresh.run(["-c", INTERRUPTED, path, name, "0.15"])
     assert done.stdout == "interrupted\n", done
 
 

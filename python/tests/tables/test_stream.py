@@ -235,7 +235,7 @@ def test_without_a_seed_torchs_generator_gives_it(table: tuple[Path, TableDatase
     assert not torch.equal(epochs[2], epochs[3])
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 @pytest.mark.parametrize("shuffle", ["block", None])
 def test_torchs_workers_share_an_epoch(method: str, shuffle: Any, table: tuple[Path, TableDataset]) -> None:
     path, want = table
@@ -538,7 +538,7 @@ def test_an_epoch_is_decided_when_it_begins(table: tuple[Path, TableDataset]) ->
     assert not equal(whole(list(loader)), want)  # a copy has an epoch of its own
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_workers_count_the_rows_once(
     method: str, table: tuple[Path, TableDataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -401,7 +401,8 @@ def test_labels_and_classes_stay_what_they_are(save: Save, classes: Any) -> None
 # ------------------------------------------------------------------ copies, processes
 
 
-def test_pickles_and_spawned_workers_have_the_texts(save: Save) -> None:
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
+def test_pickles_and_other_processes_have_the_texts(method: str, save: Save) -> None:
     ds = TableDataset(
         save("t.csv", frame_of(random.Random(2), 20, False)), text={"review": Tokenizer(), "place": None}
     )
@@ -413,7 +414,7 @@ def test_pickles_and_spawned_workers_have_the_texts(save: Save) -> None:
         text={"review": Text(lambda texts: [ids_of(t) for t in texts], pad_token_id=0), "place": None},
     )
     (batch,) = DataLoader(
-        local, 20, num_workers=1, multiprocessing_context="spawn"
+        local, 20, num_workers=1, multiprocessing_context=method
     )  # a lambda cannot be pickled
     assert_same(batch, local[:])
 

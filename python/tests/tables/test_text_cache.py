@@ -349,7 +349,7 @@ def _looked(rows: list[Any], cache: Path) -> Any:
     return default_collate(rows), mapped
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_workers_share_the_file(save: Save, tmp_path: Path, context: str) -> None:
     frame, log = frame_of(random.Random(6), 40, True), tmp_path / "log"
     cache = tmp_path / "t.npz"

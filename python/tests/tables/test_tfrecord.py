@@ -8,8 +8,6 @@ import os
 import pickle
 import random
 import struct
-import subprocess
-import sys
 import time
 import zlib
 from pathlib import Path
@@ -20,6 +18,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
+import fresh
 import gofast
 from gofast import errors
 from gofast._core import records as core_records
@@ -291,7 +290,7 @@ def some(path: Path) -> gofast.TFRecordDataset:
     )
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 def test_workers_give_the_same_batches(tmp_path: Path, loader: Any, context: str) -> None:
@@ -438,9 +437,8 @@ def test_memory_at_its_most(tmp_path: Path, kind: str, most: int) -> None:
                 file.write(record)
     else:
         (tmp_path / "a").write_bytes(framed([example({"f": [0.5] * 16384})]) * 2000)
-    command = [sys.executable, "-c", MEMORY, small, tmp_path / "a", kind]
     nowhere = os.environ | {"XDG_CACHE_HOME": "/proc/nothing"}
-    said = subprocess.run(command, capture_output=True, text=True, check=True, env=nowhere)
+    said = fresh.run(["-c", MEMORY, small, tmp_path / "a", kind], check=True, env=nowhere)
     grown, records = map(int, said.stdout.split())
     assert records == (1000 if kind else 2000)
     assert grown < most

@@ -26,6 +26,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, TensorDataset
 from torchvision import transforms as T
 
+import fresh
 import gofast
 import planted
 from gofast import DoctorReport
@@ -76,7 +77,12 @@ def examined(loader: Any, step: Any, machine: Machine, *codes: str, rounds: int 
     return report
 
 
-@pytest.mark.parametrize("name", planted.PLANTS)
+PLANTS = [
+    pytest.param(name, marks=pytest.mark.full if name == "spawned workers" else ()) for name in planted.PLANTS
+]
+
+
+@pytest.mark.parametrize("name", PLANTS)
 def test_planted(name: str, tmp_path: Path, roomy: Machine) -> None:
     make, step, code = planted.PLANTS[name]
     report = examined(make(tmp_path), step, roomy, code, rounds=TRIED.get(name, 0))
@@ -103,13 +109,7 @@ def test_oversubscribed_threads(tmp_path: Path) -> None:
         print(report.code)
         print(report, file=sys.stderr)
     """
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)],
-        env=PATHS,
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
+    run = fresh.run(["-c", textwrap.dedent(script), tmp_path], env=PATHS, timeout=110)
     assert run.stdout.split() == ["oversubscribed_threads"], run.stdout + run.stderr
 
 

@@ -7,7 +7,6 @@ import gzip
 import json
 import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
@@ -24,6 +23,7 @@ import torch
 from torch._utils import ExceptionWrapper
 from torch.utils.data import DataLoader
 
+import fresh
 import gofast
 from gofast import TableDataset, errors
 from gofast._core import engine, process_operations
@@ -358,9 +358,7 @@ def test_a_file_that_shrinks_or_changes_while_it_is_read(form: str, tmp_path: Pa
 
 
 def run(script: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=100
-    )
+    done = fresh.run(["-c", "import warnings\nwarnings.simplefilter('error')\n" + script])
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -413,8 +411,8 @@ def test_a_misspelt_name_is_answered_as_python_does() -> None:
     with pytest.raises(AttributeError, match="module 'gofast' has no attribute 'ImageFodler'") as caught:
         gofast.ImageFodler  # noqa: B018
     assert (caught.value.name, caught.value.obj) == ("ImageFodler", gofast)
-    done = subprocess.run([sys.executable, "-c", "import gofast; gofast.ImageFodler"], capture_output=True)
-    assert b"Did you mean: 'ImageFolder'?" in done.stderr
+    done = fresh.run(["-c", "import gofast; gofast.ImageFodler"])
+    assert "Did you mean: 'ImageFolder'?" in done.stderr
 
 
 def test_the_doctor_takes_no_path() -> None:
