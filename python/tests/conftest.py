@@ -1,11 +1,14 @@
-"""What many tests share: a stand-in for a GPU, tests that are repeated with it, a quick gc."""
+"""What many tests share: a stand-in for a GPU, tests that are repeated with it, some of many parameters."""
 
 from __future__ import annotations
 
+import collections
 import gc
+import itertools
 import multiprocessing
 import os
 import pathlib
+import random
 import shutil
 import signal
 import warnings
@@ -94,6 +97,34 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is not None:
         metafunc.fixturenames.insert(0, "arrives")
         metafunc.parametrize("arrives", ["cpu", *marker.args], indirect=True)
+
+
+@pytest.hookimpl(tryfirst=True)  # before what is marked is left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves all but some parameters of what is marked `daily` to `make test-full`."""
+    tests = collections.defaultdict[str, list[pytest.Function]](list)
+    for item in items:
+        if isinstance(item, pytest.Function) and item.get_closest_marker("daily"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for name, each in tests.items():
+        for item in set(each) - set(everyday(name, each)):
+            item.add_marker(pytest.mark.full)
+
+
+def everyday(name: str, each: list[pytest.Function]) -> list[pytest.Function]:
+    """So many of a test, evenly, or as few as meet all pairs of values; the same in all processes."""
+    (marker,) = each[0].iter_markers("daily")
+    if marker.args:
+        return each[:: max(1, len(each) // marker.args[0])]
+    left = random.Random(name).sample(each, len(each))
+    values = {item: [(name, id(value)) for name, value in item.callspec.params.items()] for item in each}
+    pairs = {item: set(itertools.combinations(of, 2)) for item, of in values.items()}
+    chosen = []
+    while any(pairs.values()):
+        chosen.append(max(left, key=lambda item: len(pairs[item])))
+        met = pairs[chosen[-1]]
+        pairs = {item: of - met for item, of in pairs.items()}
+    return chosen
 
 
 def pytest_collection_finish() -> None:

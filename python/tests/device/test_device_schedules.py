@@ -133,9 +133,10 @@ def play(standin: StandIn, datasets: list[Any], seeds: range) -> None:
     assert all(not device._kept for device in devices.all_opened())
 
 
-def test_random_schedules(standin: StandIn, datasets: list[Any]) -> None:
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.full)])
+def test_random_schedules(standin: StandIn, datasets: list[Any], count: int) -> None:
     """`make soak` plays 50,000 more."""
-    play(standin, datasets, range(1000))
+    play(standin, datasets, range(count))
 
 
 @pytest.mark.soak

@@ -136,7 +136,9 @@ class Copy:
         """Runs one check: the test that failed, or None."""
         self.build(kind, *rest)
         if kind == "py":
-            status, said = self.run(self.python, "-m", "pytest", "-xq", "-p", "no:cacheprovider", *rest)
+            status, said = self.run(
+                self.python, "-m", "pytest", "-xq", "-m", "not soak", "-p", "no:cacheprovider", *rest
+            )
             if status == 5:
                 raise UnusableError(f"no test matches {rest}")
             found = re.search(r"^(?:FAILED|ERROR) \S*?(test_\w+\.py::\S+)", said, re.MULTILINE)

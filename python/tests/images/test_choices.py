@@ -131,6 +131,7 @@ WORKERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.daily
 @MODULES
 @pytest.mark.filterwarnings("ignore:This DataLoader")  # of more workers than processors
 @pytest.mark.parametrize("options", list(WORKERS))

@@ -146,6 +146,7 @@ OWN: dict[str, Any] = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("own", OWN)
 @pytest.mark.parametrize("crops", [T.TenCrop(20), T.FiveCrop(24), v2.TenCrop((9, 20), True), v2.FiveCrop(8)])
 @pytest.mark.parametrize(

@@ -539,6 +539,7 @@ def test_pickles_are_small(tmp_path: Path) -> None:
 # -- what gofast adds ----------------------------------------------------------------------
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("output", ["tuple", "dict"])
 @pytest.mark.parametrize("extra", [("index",), ("path",), ("index", "path")])
 @pytest.mark.parametrize(

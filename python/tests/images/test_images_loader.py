@@ -69,6 +69,7 @@ def assert_same(theirs: Any, ours: Any, epochs: int = 2, stop: int | None = None
         assert all(torch.equal(a, b) for a, b in zip(mine, wanted, strict=True))
 
 
+@pytest.mark.daily
 @pytest.mark.arrives("copied")
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("make", [gofast.DataLoader, DataLoader])

@@ -134,21 +134,27 @@ def as_list(samples: Any) -> list[Any]:
     return [tuple(sample) for sample in samples]
 
 
-def test_single_samples(pictures: Path) -> None:
+TIMES = pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.full)])
+
+
+@TIMES
+def test_single_samples(pictures: Path, times: int) -> None:
     pair = Pair(pictures)
-    made, raised = single_samples(pair, 250, 0)
-    assert made > 1000 and raised > 50 and pair.native > 400
+    made, raised = single_samples(pair, 50 * times, 0)
+    assert made > 200 * times and raised > 10 * times and pair.native > 80 * times
 
 
-def test_batches(pictures: Path) -> None:
+@TIMES
+def test_batches(pictures: Path, times: int) -> None:
     pair = Pair(pictures)
-    made, _ = batches(pair, 150, 10_000)
-    assert made > 800 and pair.native > 40
+    made, _ = batches(pair, 30 * times, 10_000)
+    assert made > 160 * times and pair.native > 8 * times
 
 
-def test_rests(pictures: Path) -> None:
-    made, _ = rests(Pair(pictures), 120, 20_000)
-    assert made > 500
+@TIMES
+def test_rests(pictures: Path, times: int) -> None:
+    made, _ = rests(Pair(pictures), 24 * times, 20_000)
+    assert made > 100 * times
 
 
 HALF = 48
@@ -216,6 +222,7 @@ def whole(pair: Pair, epochs: int, seed: int) -> None:
         )
 
 
+@pytest.mark.daily
 @pytest.mark.arrives("copied")
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])

@@ -100,9 +100,10 @@ def as_list(samples: Any) -> list[Any]:
     return [tuple(sample) for sample in samples]
 
 
-def test_random_chains(pictures: Path) -> None:
-    made, native = compare_chains(Pair(pictures), 200, 0)
-    assert made > 600 and native > 400
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.full)])
+def test_random_chains(pictures: Path, times: int) -> None:
+    made, native = compare_chains(Pair(pictures), 50 * times, 0)
+    assert made > 150 * times and native > 100 * times
 
 
 @pytest.mark.soak
@@ -151,6 +152,7 @@ def test_what_is_native_and_the_true_reason(steps: list[Any], native: int, why: 
     assert reason.startswith(why)
 
 
+@pytest.mark.daily
 @pytest.mark.arrives("copied")
 @pytest.mark.parametrize("module", [v1, v2])
 @pytest.mark.parametrize("workers", [0, 2])

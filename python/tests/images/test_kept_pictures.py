@@ -86,13 +86,14 @@ def certain(d: random.Random, m: Any) -> list[Any]:
     return [d.choice(steps[:-1])() for _ in range(d.randint(0, 3))]
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.full)])
 @pytest.mark.parametrize("place", ["memory", "folder"])
-def test_random_transforms(pictures: Path, tmp_path: Path, place: str) -> None:
+def test_random_transforms(pictures: Path, tmp_path: Path, place: str, times: int) -> None:
     where = "memory" if place == "memory" else str(tmp_path)
     theirs, plain = datasets.ImageFolder(pictures), gofast.ImageFolder(pictures)
     ours = gofast.ImageFolder(pictures, cache=where, cache_limit="1GB")
     uses = made = 0
-    for k in range(60):
+    for k in range(15 * times):
         d = random.Random(k)
         m = d.choice((transforms, v2))
         last = chain(d, one_size=d.random() < 0.5, rest=d.random() < 0.2)
@@ -109,7 +110,7 @@ def test_random_transforms(pictures: Path, tmp_path: Path, place: str) -> None:
                 assert not difference(got[0], beside[0], strides=False), f"not torchvision's: {transform}"
         if kept(ours) is not None:
             uses += used(ours)
-    assert made > 150 and uses > 250
+    assert made > 37 * times and uses > 62 * times
 
 
 SLOW = [pytest.param(method, marks=pytest.mark.full) for method in ("spawn", "forkserver")]

@@ -60,6 +60,7 @@ def epoch(loader: Any) -> list[Any]:
     return [list(batch) for batch in loader]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("transform", [TRAIN, REST, PYTHON], ids=["native", "rest", "python"])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
@@ -161,6 +162,7 @@ def test_a_file_that_changes_is_an_error(tmp_path: Path, loader: Any) -> None:
         next(iter(loader(dataset, 4)))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("transform", [TRAIN, REST, PYTHON], ids=["native", "rest", "python"])
 @pytest.mark.parametrize("on_error, workers", [("raise", 0), ("replace", 0), ("replace", 2), ("zero", 0)])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])

@@ -83,6 +83,7 @@ def outcome(open: Callable[[Any], Any], source: Any) -> Any:
     return told
 
 
+@pytest.mark.daily(12)
 @pytest.mark.parametrize("seed", range(60))
 def test_opened_is_what_pillow_opens(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)

@@ -306,6 +306,7 @@ def said(batch: Any, *, collate_fn_map: Any = None) -> Any:
     return "mine", len(batch)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     "kind", [torch.Tensor, int, tuple, Mapping, object, (Other, tuple), tv_tensors.Image]
 )

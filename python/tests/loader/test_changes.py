@@ -161,6 +161,7 @@ SET: dict[str, tuple[Callable[[str], Any], Change]] = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.arrives("device", "copied")
 @WHEN
 @pytest.mark.parametrize("shuffle", [False, True])
@@ -208,6 +209,7 @@ def test_a_mask_in_a_subset_is_no_row_number(mask: Any) -> None:
             next(batches)
 
 
+@pytest.mark.daily
 @WHEN
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("case", ["size", "size, drop_last", "indices"])
@@ -268,6 +270,7 @@ def pictures(folder: Path, kind: str, steps: Any) -> Any:
     return family(str(folder), transform)
 
 
+@pytest.mark.daily
 @pytest.mark.arrives("copied")
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 @WHEN

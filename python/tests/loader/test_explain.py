@@ -140,6 +140,7 @@ LOADERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("kind", ["rows", "pictures", "drawn", "mixed", "foreign"])
 @pytest.mark.parametrize("case", LOADERS)
 @pytest.mark.parametrize("make", [gofast.DataLoader, DataLoader])

@@ -267,6 +267,7 @@ def with_an_odd_one(indices: list[int]) -> list[Any]:
     return ["x"] if indices[0] == 7 else indices
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(

@@ -447,6 +447,7 @@ def test_a_file_that_is_being_written(tmp_path: Path) -> None:
 # -- afterwards ------------------------------------------------------------------
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("transform", [None, v1.ToTensor()])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
 @pytest.mark.parametrize("workers", [0, 2])

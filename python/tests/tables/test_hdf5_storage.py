@@ -138,6 +138,7 @@ def undetermined(path: Path, name: str, want: Any) -> bool:
     return False
 
 
+@pytest.mark.daily(50)
 @pytest.mark.parametrize("seed", range(250))
 def test_random_storage(seed: int, tmp_path: Path) -> None:
     d, path = random.Random(seed), tmp_path / "a.h5"

@@ -132,6 +132,7 @@ def check(made: Any, of: Any, **options: Any) -> None:
         assert difference(ours, want, strides=False) == "", kind
 
 
+@pytest.mark.daily(15)
 @pytest.mark.arrives("device")
 @pytest.mark.parametrize("seed", range(30))
 def test_random_samples(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,6 +109,7 @@ def write(frame: pd.DataFrame, path: Path, rng: np.random.Generator) -> None:
     path.write_bytes(packers[path.suffix](text))
 
 
+@pytest.mark.daily(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_the_rows_are_those_of_a_table_dataset(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
@@ -448,6 +449,7 @@ def test_what_is_left_early_is_given_back(table: tuple[Path, TableDataset]) -> N
     assert descriptors() <= before
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("shuffle", [None, "block"])
 def test_windows_stay_within_memory_without_a_garbage_collection(

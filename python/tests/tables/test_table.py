@@ -78,6 +78,7 @@ def test_every_row_is_the_classics(form: str, digits: dict[str, Path], frame: pd
     assert_same(got[-1], want[2999])
 
 
+@pytest.mark.daily
 @pytest.mark.arrives("device", "copied")
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("workers", [0, 2])
@@ -529,6 +530,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.arrives("device", "copied")
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("workers", [0, 2])

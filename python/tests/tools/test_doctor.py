@@ -623,6 +623,7 @@ def test_a_busy_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _from_a_fork_server() -> int | None:
+    multiprocessing.set_forkserver_preload([])  # the child's own: no need to wait for torch
     child = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(0,))
     child.start()
     child.join()
