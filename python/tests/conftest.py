@@ -112,11 +112,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def everyday(name: str, each: list[pytest.Function]) -> list[pytest.Function]:
-    """So many of a test, evenly, or as few as meet all pairs of values; the same in all processes."""
+    """So many of a test, or as few as meet all pairs of values; the same in all processes."""
     (marker,) = each[0].iter_markers("daily")
-    if marker.args:
-        return each[:: max(1, len(each) // marker.args[0])]
     left = random.Random(name).sample(each, len(each))
+    if marker.args:
+        return left[: marker.args[0]]
     values = {item: [(name, id(value)) for name, value in item.callspec.params.items()] for item in each}
     pairs = {item: set(itertools.combinations(of, 2)) for item, of in values.items()}
     chosen = []

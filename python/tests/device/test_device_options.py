@@ -140,6 +140,7 @@ def test_without_a_gpu_an_error_says_what_is_missing() -> None:
         assert line.startswith("device='cuda': ") and re.search("sees no GPU here|built without CUDA", line)
 
 
+@pytest.mark.full
 def test_importing_gofast_loads_nothing_of_cuda() -> None:
     code = """
 {}

@@ -84,6 +84,7 @@ def both(transform: Any, *arrays: Any, pil: bool = True) -> tuple[Any, Any]:
     return gofast.ArrayDataset(*arrays, transform=transform), Reference(*arrays, transform=transform, pil=pil)
 
 
+@pytest.mark.daily(15)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_chains_of_pil_images(seed: int) -> None:
     d = random.Random(seed)
@@ -113,6 +114,7 @@ def bytes_chain(d: random.Random) -> Any:
     return v2.Compose([*chosen, *d.sample(ends, d.randint(1, 2))])
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_chains_of_tensors(seed: int) -> None:
     d = random.Random(seed)

@@ -70,6 +70,7 @@ def test_augmentations(folder: Path, m: Any, kind: str) -> None:
             same_folder(folder, of(kind, m, before, augment, *behind), 1000 * turn, rounds=2)
 
 
+@pytest.mark.daily(3)
 @BOTH
 @KINDS
 @pytest.mark.parametrize("colour", [None, (7, 130, 255)])

@@ -39,6 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_of_pictures(root: Path, m: Any, kernel: tuple[int, int]) -> None:

@@ -254,6 +254,7 @@ def test_a_wrapper_of_torchvision_accepts_it(tree: Path) -> None:
     same(*made)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("first", ["gofast", "torchvision"])
 def test_torchvision_is_joined_whenever_it_is_imported_and_never_imported(tree: Path, first: str) -> None:
     late = "import torchvision\n" if first == "gofast" else ""

@@ -114,6 +114,7 @@ def test_workers_of_torchs(name: str) -> None:
     check(made(name, transform=TENSOR), workers=2)
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_chains(seed: int) -> None:
     """Of whatever is native, of grey and coloured pictures: the same batches, draws and errors."""

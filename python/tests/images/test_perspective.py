@@ -43,6 +43,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.daily(3)
 @VERSIONS
 @pytest.mark.parametrize("seen", SEEN, ids=str)
 def test_of_pictures(root: Path, m: Any, seen: InterpolationMode) -> None:
@@ -73,6 +74,7 @@ def test_grey_pictures_and_random_apply(root: Path, m: Any) -> None:
         )
 
 
+@pytest.mark.daily(2)
 @pytest.mark.skipif(not PHOTOGRAPHS, reason="GOFAST_TEST_DATA has real photographs")
 @VERSIONS
 @pytest.mark.parametrize("seen", SEEN, ids=str)
@@ -83,6 +85,7 @@ def test_of_photographs(m: Any, seen: InterpolationMode) -> None:
     same_folder(root, [m.RandomPerspective(0.4, 1.0, seen, 128), m.CenterCrop(200), tensor(m)], 6, few=20)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @VERSIONS
 @pytest.mark.parametrize("workers", [0, 1, 3])

@@ -74,6 +74,7 @@ def torchs() -> dict[Any, list[Any]]:
     return {}
 
 
+@pytest.mark.daily
 @pytest.mark.arrives("copied")
 @pytest.mark.parametrize("which", LOADERS)
 @pytest.mark.parametrize(

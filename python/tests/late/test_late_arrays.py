@@ -79,6 +79,7 @@ def same_calls(array: Any, call: Any, seed: int) -> None:
     assert difference(late, plain, strides) == "", (seed, array.shape, call)
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_programs(seed: int) -> None:
     """Of Compose with own classes amid, of torchvision's alone, and of Pillow's calls."""

@@ -133,6 +133,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [*found, cut]
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_programs(paths: list[Path], seed: int) -> None:
     chain = members(random.Random(seed))

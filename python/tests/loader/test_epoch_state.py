@@ -161,6 +161,7 @@ def check(make: Make) -> None:
         assert difference(rest, expected[stop:]) == "", f"after {stop} batches"
 
 
+@pytest.mark.daily(12)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_rows(name: str, workers: int) -> None:
@@ -174,6 +175,7 @@ def loader_of(dataset: Any, name: str, workers: int, **more: Any) -> gofast.Data
     return gofast.DataLoader(dataset, num_workers=workers, **options, **more)
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", ["shuffle", "shuffle, own generator", "replacement", "eager", "lazy", "own"])
 def test_pictures(folder: Path, name: str, workers: int) -> None:

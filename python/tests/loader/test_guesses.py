@@ -239,6 +239,7 @@ def test_programs(folder: Path, block: int, quietly: None) -> None:
     assert told["guessed"] > 30 and told["misguessed"] > 5, told
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("collate", COLLATES)
 @pytest.mark.parametrize("transform", ["crop", "flip", "choice", "v2"])
 @pytest.mark.parametrize("shape", SHAPES)

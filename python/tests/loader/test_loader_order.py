@@ -302,11 +302,13 @@ def test_without_workers(numbers: Numbers, case: str) -> None:
     compare(numbers, case, "long", "no workers")
 
 
+@pytest.mark.daily(28)
 @pytest.mark.parametrize("case", together(CASES))
 def test_one_worker(numbers: Numbers, case: str) -> None:
     compare(numbers, case, "short", "one")
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize("options", list(OPTIONS)[2:])
 @pytest.mark.parametrize(
     "case",

@@ -228,6 +228,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
 }
 
 
+@pytest.mark.daily(14)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", MAKERS)
 def test_made_in_place_or_not_batches_are_torchs(name: str, workers: int) -> None:

@@ -60,10 +60,11 @@ def is_gone(group: int) -> bool:
 
 
 @pytest.mark.timeout(400)
-def test_fork(tmp_path: Path) -> None:
+@pytest.mark.parametrize("states", [["busy"], pytest.param(["unused", "loaded"], marks=pytest.mark.full)])
+def test_fork(tmp_path: Path, states: list[str]) -> None:
     # Later cases find the engine loaded: tickets of workers are received with its help.
     alone = ["from_a_thread", "opened_in_worker", "forked_in_worker", "table_is_handed_over", "pictures"]
-    run(tmp_path, "fork", ["first:" + ",".join(alone), "unused", "loaded", "busy"])
+    run(tmp_path, "fork", ["first:" + ",".join(alone), *states])
 
 
 @pytest.mark.soak

@@ -86,6 +86,7 @@ def _works(arrays: tuple[Tensor, ...]) -> bool:
     return True
 
 
+@pytest.mark.daily(10)
 @pytest.mark.arrives("device")
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.filterwarnings("ignore:ComplexHalf support")

@@ -107,6 +107,7 @@ def check(ours: Any, theirs: Any, strides: bool = True, **options: Any) -> None:
         assert difference(batches(kind(ours, **options)), want, strides) == "", kind
 
 
+@pytest.mark.daily(25)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_datasets(seed: int, tmp_path: Path) -> None:
     d = random.Random(seed)

@@ -47,7 +47,9 @@ def check(path: Path) -> None:
     gofast.verify(path)
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "kills", [8, pytest.param(20, marks=pytest.mark.full), pytest.param(1000, marks=pytest.mark.soak)]
+)
 def test_killed_at_any_moment(kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_BLOCK", 88 * 30)
     monkeypatch.setattr(making, "_BATCH", 88 * 7)

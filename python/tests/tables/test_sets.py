@@ -159,6 +159,7 @@ BEHIND = [
 ]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     "front", [[T.Resize((32, 40))], [T.Resize(32), T.CenterCrop(30)], [T.Resize((9, 7)), T.Grayscale()]]
 )

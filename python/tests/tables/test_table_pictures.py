@@ -53,6 +53,7 @@ def epochs(kind: Any, data: Any, **options: Any) -> list[Any]:
     return [*seen, torch.get_rng_state()]
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("transform", [AUGMENT, SECOND, v1.ToTensor()], ids=["v1", "v2", "alone"])
 @pytest.mark.parametrize("shape", [(8, 9), (1, 8, 9), (8, 9, 3), (3, 8, 9)], ids=str)
 def test_rows_are_pictures(tmp_path: Path, shape: Any, transform: Any) -> None:

@@ -140,7 +140,11 @@ def mutated(rng: random.Random) -> bytes:
     return bytes(made)
 
 
-COUNTS = [2000, pytest.param(50_000, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])]
+COUNTS = [
+    500,
+    pytest.param(2000, marks=pytest.mark.full),
+    pytest.param(50_000, marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
+]
 
 
 @pytest.mark.parametrize("count", COUNTS)

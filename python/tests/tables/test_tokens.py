@@ -70,6 +70,7 @@ def check(ours: Any, theirs: Any, **options: Any) -> None:
         assert difference(batches(kind(ours, **options)), want) == "", kind
 
 
+@pytest.mark.daily(30)
 @pytest.mark.arrives("device")
 @pytest.mark.parametrize("seed", range(40))
 def test_random_files(seed: int, tmp_path: Path) -> None:

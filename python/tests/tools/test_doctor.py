@@ -77,12 +77,8 @@ def examined(loader: Any, step: Any, machine: Machine, *codes: str, rounds: int 
     return report
 
 
-PLANTS = [
-    pytest.param(name, marks=pytest.mark.full if name == "spawned workers" else ()) for name in planted.PLANTS
-]
-
-
-@pytest.mark.parametrize("name", PLANTS)
+@pytest.mark.daily(6)
+@pytest.mark.parametrize("name", planted.PLANTS)
 def test_planted(name: str, tmp_path: Path, roomy: Machine) -> None:
     make, step, code = planted.PLANTS[name]
     report = examined(make(tmp_path), step, roomy, code, rounds=TRIED.get(name, 0))
@@ -285,6 +281,7 @@ def test_a_loader_that_hangs(workers: int, step: Any, monkeypatch: pytest.Monkey
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("step", [None, planted.quick_step])
 @pytest.mark.parametrize("dataset", [Dying(), Raising(), Missing()], ids=["killed", "raises", "no text"])

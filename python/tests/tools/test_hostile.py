@@ -153,15 +153,16 @@ def splices(data: bytes, count: int) -> Iterator[tuple[str, bytes]]:
         yield f"splice {n} at {a}, {b}, {c}", made
 
 
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", FILES)
-def test_every_truncation_and_a_few_flips_of_every_byte(name: str, tmp_path: Path) -> None:
+def test_every_truncation_and_a_few_flips_of_every_byte(name: str, step: int, tmp_path: Path) -> None:
     data = FILES[name]()
     (tmp_path / "t").write_bytes(data)
     assert len(TableDataset(tmp_path / "t", missing_label=-1, fill_value=0)) in (2, 4, 8)
     ways = itertools.cycle([ALL_COLUMNS, LAST_COLUMN])
-    for length in range(len(data)):
+    for length in range(0, len(data), step):
         try_open(tmp_path / "t", data[:length], f"{name} cut to {length}", next(ways))
-    for what, damaged in flips(data, [0x01, 0x80, 0xFF], each=1):
+    for what, damaged in itertools.islice(flips(data, [0x01, 0x80, 0xFF], each=1), 0, None, step):
         try_open(tmp_path / "t", damaged, f"{name}, {what}", next(ways))
     for what, damaged in splices(data, 60):
         try_open(tmp_path / "t", damaged, f"{name}, {what}")
