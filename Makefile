@@ -66,7 +66,7 @@ test: lint test-go test-race test-tsan test-python ## everything a change must p
 
 test-all: test test-full ## everything a release must pass
 
-test-full: build test-asan ## what takes longer: the address sanitizer, every start method, the wheel from the sdist, the article
+test-full: build test-asan ## what takes longer: the address sanitizer, every start method and parameter, the wheel from the sdist, the article
 	$(BIN)/python -m pytest -m "full and not soak" -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
 
 test-go: ## Go tests
@@ -92,6 +92,10 @@ faults: build ## plants faults in a copy of the sources, one at a time, and says
 # Torch's threads wait for each other with the processor in use, which is somebody else's where two processes test:
 # test_blur.py took four times as long.
 test-python test-full soak: export OMP_WAIT_POLICY = passive
+
+# Where it is set, as in containers, each of hundreds of processes compiles our sources again, and all tests are
+# compiled for each run: 5 s more until the first test.
+test-python test-full soak: export PYTHONDONTWRITEBYTECODE =
 
 test-python: build ## Python tests (ARGS="-k csv" chooses)
 	$(BIN)/python -m pytest -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
