@@ -66,11 +66,12 @@ test: lint test-go test-race test-tsan test-python ## everything a change must p
 
 test-all: test test-full ## everything a release must pass
 
-test-full: build test-asan ## what takes longer: the address sanitizer, every start method and parameter, the wheel from the sdist, the article
+test-full: build test-asan ## what takes longer: the address sanitizer, long Go tests, every start method and parameter, the wheel from the sdist, the article
+	$(GO_TEST) $(GO_PACKAGES)
 	$(BIN)/python -m pytest -m "full and not soak" -n $(PYTEST_JOBS) --dist loadgroup $(ARGS)
 
-test-go: ## Go tests
-	$(GO_TEST) $(GO_PACKAGES)
+test-go: ## Go tests, without those that take seconds (-short)
+	$(GO_TEST) -short $(GO_PACKAGES)
 
 # The race detector sees no C: packages that are C with a border of Go are test-tsan's.
 test-race: ## Go tests of what is Go under the race detector (-short: it makes them ten times slower)
