@@ -10,7 +10,7 @@ static int same(gf_size a, gf_size b) { return a.width == b.width && a.height ==
 
 // Reads a sample and makes it. One that is not the picture whose size the draws were made for would give
 // another picture than torchvision's.
-static int32_t make(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
+int32_t gf_image_make(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
     gf_opened source;
     gf_sample_bytes bytes;
     gf_meter *meter = gf_meter_here();
@@ -85,7 +85,7 @@ int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, 
             memcpy(batch->y + i * view->y_bytes, &target, sizeof target);
         }
         const int32_t *record = (const int32_t *)(batch->records + i * view->record_bytes);
-        int32_t code = worker ? make(worker, p, sample, record, x, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
+        int32_t code = worker ? gf_image_make(worker, p, sample, record, x, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
         gf_meter_picture_end(meter);
         if (code && !gf_fault_add(batch->faults, i, &fault)) return i; // no memory to say what is wrong: the batch fails
         if (worker) gf_image_worker_tidy(worker);

@@ -1,6 +1,7 @@
 #include "late.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "run.h"
 
@@ -9,6 +10,14 @@ static int32_t make_here(const gf_image_program *p, const gf_late *late, const i
     if (!worker) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
     gf_opened source;
     int32_t code = GF_FAULT_NONE;
+    if (p->kept && !late->size) {
+        if (p->output == GF_IMAGE_PICTURE) memset(x, 0, sizeof(gf_made_picture));
+        gf_meter_to(gf_meter_here(), GF_STAGE_READ);
+        code = gf_image_make(worker, p, 0, record, x, fault);
+        gf_image_worker_tidy(worker);
+        return code;
+    }
+    gf_meter_picture(gf_meter_here());
     if (late->width) {
         source = gf_opened_of((gf_picture){(uint8_t *)late->data, 4 * (int64_t)late->width, late->width, late->height});
     } else {
@@ -24,7 +33,6 @@ static int32_t make_here(const gf_image_program *p, const gf_late *late, const i
 static int32_t make(const gf_image_program *p, const gf_late *late, const int32_t *record, uint8_t *x, gf_fault *fault) {
     gf_meter *meter = gf_meter_of_fill();
     gf_meter_begin(meter, GF_STAGE_PICTURE);
-    gf_meter_picture(meter);
     int32_t code = make_here(p, late, record, x, fault);
     gf_meter_picture_end(meter);
     if (!code) meter->counters[GF_COUNT_FILLED]++;

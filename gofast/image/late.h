@@ -9,7 +9,7 @@
 
 // The caller owns all of it.
 typedef struct {
-    const uint8_t *data; // a file, or RGBX rows with GF_FORMAT_SLACK readable bytes behind them
+    const uint8_t *data; // a file, or RGBX rows with GF_FORMAT_SLACK readable bytes behind them; none: the file of a program that keeps records
     size_t size;
     int32_t width, height; // of the rows; 0 of a file
     const gf_recorded *recorded;

@@ -36,6 +36,9 @@ void gf_image_worker_tidy(gf_image_worker *);
 int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_opened *, const gf_recorded *, int64_t n, const int32_t *record,
                      uint8_t *x, gf_fault *);
 
+// Reads a sample's file, or its record, and makes the sample.
+int32_t gf_image_make(gf_image_worker *, const gf_image_program *, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *);
+
 // The same of a picture that lies in memory as pixels.
 int32_t gf_image_run_stored(gf_image_worker *, const gf_image_program *, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *);
 

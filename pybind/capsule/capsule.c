@@ -320,6 +320,7 @@ static PyMethodDef functions[] = {
     ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
     ELSEWHERE(mixup),    ELSEWHERE(cutmix),  ELSEWHERE(block),       ELSEWHERE(piece),        ELSEWHERE(held),
     ELSEWHERE(jpeg_header), ELSEWHERE(make_numbers), ELSEWHERE(pad),   ELSEWHERE(strings),   FUNCTION(shuffle),
+    ELSEWHERE(kept_place),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

@@ -6,6 +6,7 @@
 #include "../../gofast/image/jpeg/header.h"
 #include "../../gofast/image/late.h"
 #include "../../gofast/image/picture/format.h"
+#include "../../gofast/source/kept/kept.h"
 
 // A picture (data, width, height, recorded): a file's bytes, where width is 0, or RGBX rows; and what was recorded.
 static int late_of(PyObject *picture, gf_late *late) {
@@ -43,6 +44,16 @@ PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n)
     int32_t code = gf_late_sample(p, &late, POINTER(const int32_t, a[1]), POINTER(uint8_t, a[2]), &fault);
     PyEval_RestoreThread(state);
     return Py_BuildValue("is", code, fault.text);
+}
+
+// kept_place(name, keys, count): where a name's record is noted; -1 where there is no room.
+PyObject *gf_py_kept_place(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *name;
+    long long a[2];
+    if (n != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &name, NULL) || !gf_integers(args + 1, 2, 2, a)) return NULL;
+    return PyLong_FromLongLong(gf_kept_place(POINTER(_Atomic uint64_t, a[0]), a[1], name));
 }
 
 // make_numbers(picture, view, width, height, x): the pixels as numbers of the view's first dataset, at x. (code, text).

@@ -14,22 +14,28 @@ import sys
 import types
 from typing import Any
 
-from . import _interrupts, running
+from . import _interrupts, errors, running
 from ._command.completion import COMMANDS
 from ._command.output import INTERRUPTED
 
 _USAGE = """usage: python -m gofast script.py [arguments]
        python -m gofast -m module [arguments]
-       python -m gofast -c command [arguments]"""
+       python -m gofast -c command [arguments]
+options, before these: --cache memory|FOLDER, --cache-limit BYTES"""
 _HELP = """Runs a script that knows nothing of gofast, with gofast installed: PIL.Image.open, torchvision's
 ImageFolder and torch's DataLoader give gofast's. At the end, one line says what ran natively, of how many,
-and the first reason for what did not. `gofast --help` lists the other commands."""
+and the first reason for what did not. --cache keeps what transforms make of pictures before they draw, for
+later epochs: see gofast.install. `gofast --help` lists the other commands."""
 
 
 def main() -> None:
     """Runs what the command line says, as python itself would."""
     _interrupts.raised()
-    arguments = sys.argv[1:]
+    arguments, options = sys.argv[1:], list[str | None]()
+    for option in ("--cache", "--cache-limit"):
+        given = arguments[:1] == [option] and len(arguments) > 1
+        options.append(arguments[1] if given else None)
+        arguments = arguments[2 * given :]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(f"{_USAGE}\n\n{_HELP}" if arguments else _USAGE, file=sys.stdout if arguments else sys.stderr)
         sys.exit(0 if arguments else 2)
@@ -41,28 +47,31 @@ def main() -> None:
     sys.argv = [kind, *arguments[2:]] if kind else arguments
     sys.excepthook = _without_our_frames
     if kind == "-m":
-        _begin()
+        _begin(*options)
         runpy.run_module(what, run_name="__main__", alter_sys=True)
     elif kind == "-c":
-        _begin()
+        _begin(*options)
         sys.path[0] = ""
         _execute(what, "<string>", _new_main(None))
     else:
-        _run_file(what)
+        _run_file(what, *options)
 
 
-def _begin() -> None:
+def _begin(*options: str | None) -> None:
     """Until the script runs, Ctrl-C shows no lines of ours."""
     try:
-        running.begin()
+        running.begin(*options)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except errors.OptionError as error:
+        print(f"python -m gofast: {error}", file=sys.stderr)
+        sys.exit(2)
 
 
-def _run_file(path: str) -> None:
+def _run_file(path: str, *options: str | None) -> None:
     given, path = path, os.path.abspath(path)
     if os.path.isdir(path) or path.endswith((".zip", ".pyz", ".egg")):
-        _begin()
+        _begin(*options)
         sys.path.pop(0)
         runpy.run_path(path, run_name="__main__")
         return
@@ -74,7 +83,7 @@ def _run_file(path: str) -> None:
         if given in COMMANDS.split():
             print(f"python -m gofast runs scripts; `gofast {given}` is a command of its own", file=sys.stderr)
         sys.exit(2)
-    _begin()
+    _begin(*options)
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(path))
     _execute(text, path, _new_main(path))

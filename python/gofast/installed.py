@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.abc
 import importlib.util
+import os
 import sys
 import threading
 import warnings
@@ -26,7 +27,9 @@ made: list[Any] = []  # the datasets and loaders that a script made through what
 _MOST_MADE = 16
 
 
-def install() -> Installed:
+def install(
+    *, cache: str | os.PathLike[str] | None = None, cache_limit: str | int | None = None
+) -> Installed:
     """Makes ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader give gofast's.
 
     Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`), ``PIL.Image.fromarray`` of a
@@ -43,8 +46,18 @@ def install() -> Installed:
     which may be later than in Pillow.
     `gofast.errors.FallbackWarning` is silent meanwhile.
 
+    Args:
+        cache: keeps what a Compose makes of a picture before it first draws, as ``cache=`` of
+            `gofast.ImageFolder` does: ``"memory"``, or a folder. That holds for torchvision's datasets of
+            files, and for each picture that a script opens and gives to a Compose. Forked workers share it;
+            spawned ones open a folder themselves.
+        cache_limit: bytes for each dataset, and for all pictures that a script opens.
+
     Returns:
         A context manager, whose end is `uninstall`.
+
+    Raises:
+        gofast.errors.OptionError: cache is no place, or cache_limit no number of bytes (a ValueError).
 
     Example:
         >>> with gofast.install():
@@ -54,6 +67,10 @@ def install() -> Installed:
     """
     global _depth
     with _lock:
+        if cache is not None or cache_limit is not None:
+            from ._images import kept_paths
+
+            kept_paths.begin(cache, cache_limit)
         _depth += 1
         if _depth == 1:
             _put_in_place()
@@ -86,6 +103,8 @@ def uninstall() -> None:
         composes = sys.modules.get("gofast._images.composes")
         if composes is not None:
             composes.leave()
+        if (kept_paths := sys.modules.get("gofast._images.kept_paths")) is not None:
+            kept_paths.end()
 
 
 class Installed:
@@ -144,7 +163,11 @@ def _is_pillows(caller: FrameType) -> bool:
 
 
 def _put_in_torchvision(datasets: ModuleType) -> None:
-    _take_over(sys.modules["torchvision.datasets.folder"].ImageFolder, images.ImageFolder)
+    def cached() -> dict[str, Any]:
+        kept_paths = sys.modules.get("gofast._images.kept_paths")
+        return {} if kept_paths is None else kept_paths.asked
+
+    _take_over(sys.modules["torchvision.datasets.folder"].ImageFolder, images.ImageFolder, cached)
 
 
 def _replace(holder: Any, name: str, now: Any) -> None:
@@ -152,7 +175,7 @@ def _replace(holder: Any, name: str, now: Any) -> None:
     setattr(holder, name, now)
 
 
-def _take_over(theirs: type, ours: type) -> None:
+def _take_over(theirs: type, ours: type, more: Callable[[], dict[str, Any]] = dict) -> None:
     """Makes a call of their class give an object of ours, a subclass of it.
 
     Their class stays where it is. So it can be derived from, annotated with, patched, compared and called by
@@ -166,7 +189,7 @@ def _take_over(theirs: type, ours: type) -> None:
             init(self, *args, **options)
             return
         self.__class__ = ours
-        ours.__init__(self, *args, **options)  # type: ignore[misc]
+        ours.__init__(self, *args, **{**more(), **options})  # type: ignore[misc]
         if len(made) < _MOST_MADE:
             made.append(self)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -220,6 +221,9 @@ class DataLoader(TorchDataLoader[T]):
     def _torchs_iterator(self, fallback: str | None) -> _BaseDataLoaderIter:
         """torch's own, as torch makes it, except that it counts."""
         made: CountedHere | CountedWorkers
+        kept_paths = sys.modules.get("gofast._images.kept_paths")
+        if kept_paths is not None:  # workers that are forked now see what others have kept
+            kept_paths.refresh()
         if self.num_workers:
             self.check_worker_number_rationality()
             made = CountedWorkers(self, self._counts)

@@ -16,11 +16,20 @@ from ._core import in_python
 from ._core.units import duration
 
 _REPORT = "GOFAST_REPORT"  # the file where worker processes leave their counts
+_CACHE, _LIMIT = "GOFAST_CACHE", "GOFAST_CACHE_LIMIT"  # what is kept where, for spawned workers
 _ALWAYS = ("decode", "on_error", "order", "workers", "source")  # lines of explain that say nothing here
 
 
-def begin() -> None:
-    """Installs gofast, here and in every process that the script's processes start by multiprocessing."""
+def begin(cache: str | None = None, limit: str | None = None) -> None:
+    """Installs gofast, here and in every process that the script's processes start by multiprocessing.
+
+    Args:
+        cache, limit: as of install.
+    """
+    for name, value in ((_CACHE, cache), (_LIMIT, limit)):
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value if name == _LIMIT or value == "memory" else os.path.abspath(value)
     handle, path = tempfile.mkstemp(prefix="gofast-report-")
     os.close(handle)
     os.environ[_REPORT] = path
@@ -30,7 +39,7 @@ def begin() -> None:
 
 def follow() -> None:
     """Installs gofast in this process, whose workers leave their counts at their end."""
-    installed.install()
+    installed.install(cache=os.environ.get(_CACHE), cache_limit=os.environ.get(_LIMIT))
     util.register_after_fork(_counts, _begin_worker)
     prepare = spawn.get_preparation_data
 
@@ -90,6 +99,9 @@ def _own() -> Counter[str]:
 
 def begin_spawned() -> None:
     """The same in a process that was spawned: multiprocessing runs nothing after its start."""
+    if os.environ.get(_CACHE) == "memory":  # of each its own would be many
+        del os.environ[_CACHE]
+        os.environ.pop(_LIMIT, None)
     follow()
     util.Finalize(None, _leave, exitpriority=1)
 
@@ -117,6 +129,9 @@ def _end(pid: int, path: str) -> None:
         pass  # a worker was killed while it wrote
     costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}
     said = [f"gofast: {why} ({duration(took)})" for why, took in in_python.most(costs)]
+    kept_paths = sys.modules.get("gofast._images.kept_paths")
+    if kept_paths is not None and kept_paths.current is not None:
+        said.insert(0, f"gofast: cache {kept_paths.current.explained()}")
     print(_said(total), *said, sep="\n", file=sys.stderr)
 
 

@@ -398,3 +398,20 @@ def check_loaders(folder: Path, transform: Any, workers: int) -> None:
         loader = module.DataLoader(data, batch_size=3, shuffle=True, num_workers=workers)
         batches.append([x.clone() for x, _ in loader] + [torch.get_rng_state()])
     assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
+
+
+def certain(d: random.Random, m: Any) -> list[Any]:
+    """Steps that draw nothing."""
+    steps = [
+        lambda: m.Resize(
+            d.choice((d.randint(1, 90), (d.randint(1, 90), d.randint(1, 90)))),
+            d.choice(list(InterpolationMode)),
+        ),
+        lambda: m.CenterCrop((d.randint(1, 120), d.randint(1, 120))),
+        lambda: m.Pad(
+            d.randint(0, 20), d.randint(0, 255), d.choice(("constant", "edge", "reflect", "symmetric"))
+        ),
+        lambda: m.Grayscale(3),
+        lambda: m.RandomCrop((30, 40), pad_if_needed=True),
+    ]
+    return [d.choice(steps[:-1])() for _ in range(d.randint(0, 3))]

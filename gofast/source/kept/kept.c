@@ -14,6 +14,7 @@ enum {
     ALIGNED = 64,
     OFFSET_BITS = 48,
     HINT_BYTES = 256 << 10,
+    PROBES = 16,
 };
 
 static const int64_t MOST_BYTES = 64 << 20; // of a record
@@ -49,6 +50,16 @@ static uint64_t sum_of_record(const gf_kept_header *h, const uint8_t *behind) {
 }
 
 uint64_t gf_kept_key(const char *name) { return sum_of((const uint8_t *)name, strlen(name), 0); }
+
+int64_t gf_kept_place(_Atomic uint64_t *keys, int64_t count, const char *name) {
+    uint64_t key = gf_kept_key(name);
+    for (int i = 0; key && i < PROBES; i++) {
+        int64_t at = (int64_t)((key + (uint64_t)i) & (uint64_t)(count - 1));
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&keys[at], &there, key) || there == key) return at;
+    }
+    return -1;
+}
 
 static const char *name_of(const gf_kept *k, int64_t sample) { return k->names + k->offsets[sample]; }
 
@@ -115,9 +126,10 @@ int gf_kept_get(const gf_kept *k, int64_t sample, const gf_stamp *now, gf_bytes 
     int64_t at;
     if (!find(k, sample, &fd, &at)) return 0;
     if (k->mapped) {
+        const uint8_t *behind = k->mapped + at + sizeof *h;
         memcpy(h, k->mapped + at, sizeof *h);
-        if (!same_stamp(&h->stamp, now)) return 0;
-        *bytes = k->mapped + at + sizeof *h;
+        if (!same_stamp(&h->stamp, now) || (k->names && strcmp((const char *)behind, name_of(k, sample)))) return 0;
+        *bytes = behind + h->name;
     } else {
         if (!read_record(fd, at, now, memory, h) || strcmp((const char *)memory->data, name_of(k, sample))) return 0;
         *bytes = memory->data + h->name;

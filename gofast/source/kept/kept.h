@@ -23,7 +23,7 @@ typedef struct gf_kept {
     const uint8_t *mapped;  // the own file, which is memory that nobody else can write to; NULL: files are read with pread
     int64_t limit;          // of the own file's bytes
     gf_kept_shared *shared;
-    const char *names;       // of samples, one behind the other, each with a zero: a record says whose it is; NULL in memory
+    const char *names;       // of samples, one behind the other, each with a zero: a record says whose it is; NULL: it need not
     const uint64_t *offsets; // of each sample's in them
     _Atomic uint64_t *records; // of each sample: where its record lies, file << 48 | offset, plus 1; 0: there is none
     uint64_t written[2][2]; // device and inode of the own file and its index: others' code may close descriptors
@@ -52,6 +52,10 @@ typedef struct {
 
 // What a name is found by. Two names may have one key: records have the names.
 uint64_t gf_kept_key(const char *name);
+
+// The place of a name in a table of keys, count of them, a power of two, zeros at first; a new one where it has none yet. -1: there
+// is no room near where it belongs. Two names may have one place, as they may have one key.
+int64_t gf_kept_place(_Atomic uint64_t *keys, int64_t count, const char *name);
 
 // Whether a sample has a record, perhaps a damaged one.
 static inline int gf_kept_has(const gf_kept *k, int64_t sample) {

@@ -182,6 +182,9 @@ class Capsule(Protocol):
     def make_sample(self, picture: Picture, view: int, record: int, place: int, /) -> tuple[int, str]:
         """Makes a sample of a picture: fault and words."""
 
+    def kept_place(self, name: bytes, keys: int, count: int, /) -> int:
+        """Where a name's record is noted in a table of keys; -1 where there is no room."""
+
     def make_numbers(
         self, picture: Picture, view: int, width: int, height: int, place: int, /
     ) -> tuple[int, str]:

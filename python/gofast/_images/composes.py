@@ -125,11 +125,17 @@ _targeted: weakref.WeakKeyDictionary[Any, WithTargets] = weakref.WeakKeyDictiona
 def _natively(compose: Any, image: LateImage, own: Callable[..., Any]) -> tuple[Any] | None:
     """What the Compose makes of a late picture; None where its own method must run for reasons that pass."""
     making = untouched(image)
-    if making is None or image.mode != "RGB" or not making.source.is_whole() or not _is_itself(compose):
+    if making is None or image.mode != "RGB" or not _is_itself(compose):
         return None
     compiled = _compiled.get(compose)
     if compiled is None or not compiled.unchanged():
         compiled = _compiled[compose] = _Compiled(compose)
+    program: LateProgram | PictureProgram | None = compiled.program or compiled.begin
+    by_record: Any = None if program is None else program.by_record(image.size, making)
+    if by_record is not None:
+        image._looked_through()
+    elif not making.source.is_whole():
+        return None
     if compiled.program is None:
         _note(compiled.plan)
         if compiled.ending is None:
@@ -138,10 +144,12 @@ def _natively(compose: Any, image: LateImage, own: Callable[..., Any]) -> tuple[
         if compiled.begin is None:
             return (compiled.ending(image),)
         image._look()
-        begun = compiled.begin.picture(image, making)
+        begun = compiled.begin.picture(image, making, by_record)
         return None if begun is None else (compiled.ending(begun),)
     image._look()
-    sample = compiled.program.of(image.size, making)
+    sample = by_record
+    if sample is None:
+        sample = compiled.program.of(image.size, making)
     if sample is None:
         return None
     counts["native"] += 1

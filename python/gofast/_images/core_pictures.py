@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._core import codecs, picture_operations
 from .._loader.core_dataset import CoreDataset
 from .._plan.compile import Plan
-from .kept_records import Kept
+from .kept_records import HasPlace
 from .picture_files import PictureFiles
 
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
@@ -40,7 +40,7 @@ class CorePictures(CoreDataset):
         labels: bool = False,
         seed: int = 0,
         raw: bool = False,
-        kept: Kept | None = None,
+        kept: HasPlace | None = None,
     ) -> None:
         codecs.load()
         output: picture_operations.Output = {}

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from .._loader.core_dataset import IntArray
 from .._loader.native_dataset import STANDING_IN, Refusal
 from .._loader.view import Line, called
+from . import kept_paths
 from .bad_samples import BadSamples
 from .core_pictures import CorePictures
 from .dataset import ImageDataset
@@ -64,7 +65,7 @@ class FolderStandIn(ImageDataset):
 
     def __init__(self, dataset: Any, form: Form) -> None:
         self._of, self._form, self._name = weakref.ref(dataset), form, type(dataset).__name__
-        self._options, self._bad = PictureOptions(), BadSamples("raise", None)
+        self._options, self._bad = PictureOptions(**kept_paths.asked), BadSamples("raise", None)
         self._output, self._work = "tuple", None
         self._lists: list[list[Any]] = []  # as the listing was made of them
         self._where = ""  # the folder that their paths start from

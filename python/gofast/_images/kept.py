@@ -38,17 +38,27 @@ def opened(budget: Budget, certain: list[dict[str, Any]], count: int, names: Cal
         LimitError: memory is short.
     """
     if budget.place == "memory":
-        free = Machine().memory()
-        limit = budget.limit or (free.free // 2 // engine.ranks() if free else 1 << 30)
-        try:
-            return KeptInMemory(count, limit)
-        except (OSError, OverflowError) as error:
-            said = f'cache="memory": there is no room for {size(limit)}: {error}; lower cache_limit='
-            raise errors.LimitError(said) from error
+        return in_memory(budget, count)
     found = names()
     made_for = {"steps": certain, "root": found.root, **made_by()}
     said = json.dumps(made_for, sort_keys=True, indent=1)
     return KeptInFolder(count, budget.limit, budget.place, said, found)
+
+
+def in_memory(budget: Budget, count: int) -> Kept:
+    """Records in memory, for so many places.
+
+    Raises:
+        LimitError: memory is short.
+    """
+    free = Machine().memory()
+    left = 1 << 31 if free is None else max(free.free - KeptInMemory.promised(), 1 << 21)
+    limit = budget.limit or left // 2 // engine.ranks()
+    try:
+        return KeptInMemory(count, limit)
+    except (OSError, OverflowError) as error:
+        said = f'cache="memory": there is no room for {size(limit)}: {error}; lower cache_limit='
+        raise errors.LimitError(said) from error
 
 
 def made_by() -> dict[str, Any]:

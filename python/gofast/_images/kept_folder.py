@@ -25,6 +25,7 @@ from .kept_records import MOST_FILES, Kept, Names
 
 SET = "pixels-"  # a set's folder begins with it
 MADE_FOR = "made-for.json"
+LATE, MARK = "late", b"\x1f"  # of a set of late pictures; behind its paths, before what else a name has
 _MAGIC = b"gofastP1"
 _FILE_BITS = 48
 HEAD_BYTES = 64  # of a file: what it was made for
@@ -142,14 +143,12 @@ class KeptInFolder(Kept):
             if not _is_plain(f.fileno()) or os.fstat(f.fileno()).st_size - begin < 16:
                 return
             f.seek(begin)
-            found = np.zeros(len(self._known()[0]), np.uint64)
+            found = self._wanted()
             while len(data := f.read(_INDEX_BLOCK)) >= 16:
                 begin += len(data) // 16 * 16
                 entries = np.frombuffer(data[: len(data) // 16 * 16], np.uint64).reshape(-1, 2)
                 self._find(found, number, entries, end)
-        places = found[self._known()[1]]
-        new = (self._records == 0) & (places != 0)
-        self._records[new] = places[new]
+        self._take(found)
         self._read[number] = begin
 
     def _known(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.intp]]:
@@ -159,18 +158,36 @@ class KeptInFolder(Kept):
             self._keys = np.unique(self.names.keys(), return_inverse=True)
         return self._keys
 
+    def _wanted(self) -> npt.NDArray[np.uint64]:
+        """For where the record of each key lies: zeros."""
+        return np.zeros(len(self._known()[0]), np.uint64)
+
     def _find(
         self, found: npt.NDArray[np.uint64], number: int, entries: npt.NDArray[np.uint64], end: int
     ) -> None:
-        """Notes where records of our keys lie, the last of each, as far as the file may have them there."""
+        """Notes where records of our keys lie, the last of each."""
         keys = self._known()[0]
-        key, at = entries[(entries[:, 1] >= HEAD_BYTES) & (entries[:, 1] <= max(end - _RECORD_BYTES, 0))].T
+        key, place = self._within(number, entries, end)
         order = np.argsort(key, kind="stable")  # keys in order are searched faster
-        key, at = key[order], at[order]
+        key, place = key[order], place[order]
         which = np.searchsorted(keys, key)
         ours = which < len(keys)
         ours[ours] = keys[which[ours]] == key[ours]
-        found[which[ours]] = at[ours] + np.uint64((number << _FILE_BITS) + 1)
+        found[which[ours]] = place[ours]
+
+    @staticmethod
+    def _within(
+        number: int, entries: npt.NDArray[np.uint64], end: int
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """The keys of an index, and where their records lie, as far as the file may have them there."""
+        key, at = entries[(entries[:, 1] >= HEAD_BYTES) & (entries[:, 1] <= max(end - _RECORD_BYTES, 0))].T
+        return key, at + np.uint64((number << _FILE_BITS) + 1)
+
+    def _take(self, found: npt.NDArray[np.uint64]) -> None:
+        """Samples without a record have those that were found."""
+        places = found[self._known()[1]]
+        new = (self._records == 0) & (places != 0)
+        self._records[new] = places[new]
 
     def _bound(self, limit: int | None) -> None:
         """Says how much may be written: the limit is that of all files."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import weakref
 from multiprocessing.reduction import DupFd
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from .._core.warn import warn
 
 MOST_FILES = 256  # kept.h
 _SHARED_BYTES = 64  # gf_kept_shared comes first, and then records
-_NEVER = np.uint64(2**64 - 1)  # of a sample, of which no record can be made
+NEVER = np.uint64(2**64 - 1)  # of a sample, of which no record can be made
 
 
 class Names(NamedTuple):
@@ -50,6 +51,13 @@ class Names(NamedTuple):
             {"names": self.names, "offsets": self.offsets, "count": self.total, "keys": address_of(keys)}
         )
         return keys
+
+
+class HasPlace(Protocol):
+    """What says where records lie."""
+
+    def addresses(self) -> KeptPlace:
+        """Where all of it lies, for the core."""
 
 
 class Kept:
@@ -111,7 +119,7 @@ class Kept:
     def explained(self) -> str:
         """What gofast.explain says of it."""
         kept, used = (
-            int(np.count_nonzero((self._records != 0) & (self._records != _NEVER))),
+            int(np.count_nonzero((self._records != 0) & (self._records != NEVER))),
             int(self._numbers[3]),
         )
         what = (
@@ -124,6 +132,12 @@ class KeptInMemory(Kept):
     """Records in shared memory, which takes room as far as it is written."""
 
     called = '"memory"'
+    _all: ClassVar[weakref.WeakSet[KeptInMemory]] = weakref.WeakSet()
+
+    @classmethod
+    def promised(cls) -> int:
+        """Bytes that those of this process may still take."""
+        return sum(max(one._limit - one.written[1], 0) for one in cls._all)
 
     def __init__(self, count: int, limit: int, shared: int | None = None, memory: int | None = None) -> None:
         super().__init__(count, limit, shared)
@@ -132,6 +146,7 @@ class KeptInMemory(Kept):
             fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self._own, self._fds[0] = 0, self._owned.hold(memory)
         self._bytes = np.frombuffer(mmap.mmap(memory, limit, mmap.MAP_SHARED, mmap.PROT_READ), np.uint8)
+        self._all.add(self)
 
     def _mapped(self) -> int:
         return address_of(self._bytes)

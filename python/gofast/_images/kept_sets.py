@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .kept_folder import HEAD_BYTES, MADE_FOR, SET, head_of, open_safely, set_of
+from .kept_folder import HEAD_BYTES, LATE, MADE_FOR, MARK, SET, head_of, open_safely, set_of
 
 _HEADER = struct.Struct("=8s3qQ4iqQ")  # gf_kept_header
 _MOST_NAME = 4096 + 8  # kept.c
@@ -53,6 +53,8 @@ class PictureSet:
             return "changed"
         _, *stamp, _, _, _, length, _, _ = _HEADER.unpack_from(data)
         name = data[_HEADER.size :][: max(length, 0)].rstrip(b"\0")
+        if LATE in self.made_for:
+            name = name.rpartition(MARK)[0]
         try:
             now = os.stat(os.fsencode(self.made_for["root"]) + name)
         except (OSError, ValueError):

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import ctypes
 import random
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 import torch
 
 from .._core import codecs, generators
+from .._core.native import Picture
 from .._late.picture import LateImage, LateMaking
-from .._late.source import Pixels, SourceState
+from .._late.source import Pixels, Source, SourceState
 from .._loader.places import empty
 from .._plan.compile import Plan
-from . import draws, pillow
+from . import draws, kept_paths, pillow
 from .core_pictures import CorePictures
+from .kept_paths import LateKeeper
 from .picture_files import BatchFiles
 
 MOST_PIXELS = 1 << 30  # Pillow has looked at the header
+_OF_PROGRAM: Picture = (b"", 0, 0, b"")  # the program's own file
 
 
 Made = TypeVar("Made")
 
 
 class _Program(Generic[Made]):
-    """What a plan makes of one picture at a time."""
+    """What a plan makes of one picture at a time.
 
-    def __init__(self, core: CorePictures, plan: Plan) -> None:
-        self._core, self._draws_python = core, plan.draws_python
+    Args:
+        shape, last: of CorePictures.
+    """
+
+    def __init__(self, plan: Plan, shape: Sequence[int] | None, last: bool = False) -> None:
+        self._made_by = plan, shape, last, MOST_PIXELS
+        self._core = CorePictures(BatchFiles(1, paths=False), *self._made_by)
+        self._draws_python = plan.draws_python
+        self._keeper: LateKeeper | None = None
 
     def sample(self, size: tuple[int, int], data: bytes, held: tuple[int, int], chain: bytes) -> Made | None:
         """The sample of a picture, with the draws that torchvision would have made.
@@ -42,24 +53,32 @@ class _Program(Generic[Made]):
             The sample. None where torchvision itself must make it, or raises: the generators
             stand as before then.
         """
-        if not self._core.record_words:
-            return self._make((data, *held, chain), 0)
+        return self._drawn(size, self._core, (data, *held, chain))
+
+    def _drawn(
+        self, size: tuple[int, int], core: CorePictures, picture: Picture, file: Source | None = None
+    ) -> Made | None:
+        """As `sample`, by any of both programs. A file must be the same behind it."""
+        if not core.record_words:
+            made = self._make(core, picture, 0)
+            return made if file is None or file.is_same() else None
         with generators.taken():
             before = torch.get_rng_state()
             state = before.clone()
             python = generators.PythonWords(random.getstate()) if self._draws_python else None
             try:
-                record = draws.draw_one(self._core, size, state.data_ptr(), python)
+                record = draws.draw_one(core, size, state.data_ptr(), python)
             except draws.RAISED:  # torchvision says so at the same place
                 return None
             torch.set_rng_state(state)
             if python is not None:
                 python.put()
-        made = self._make((data, *held, chain), record.buffer_info()[0])
-        if made is None:
+        made = self._make(core, picture, record.buffer_info()[0])
+        if made is None or not (file is None or file.is_same()):
             torch.set_rng_state(before)
             if python is not None:
                 python.back()
+            return None
         return made
 
     def of(self, size: tuple[int, int], making: LateMaking) -> Made | None:
@@ -70,7 +89,24 @@ class _Program(Generic[Made]):
             making.source.state = SourceState.NATIVE  # the file is known to be whole
         return made
 
-    def _make(self, picture: tuple[bytes, int, int, bytes], record: int) -> Made | None:
+    def by_record(self, size: tuple[int, int], making: LateMaking) -> Made | None:
+        """The sample of a late picture by way of its file's record; None where it is made in another way."""
+        store = kept_paths.current
+        if store is None:
+            return None
+        if self._keeper is None or self._keeper.of is not store:
+            self._keeper = LateKeeper(store, self._made_by[0])
+            self._keeping = CorePictures(self._keeper.files, *self._made_by, kept=self._keeper)
+        source = making.source
+        with self._keeper.at(making) as known:
+            if known is None or not (known or source.is_whole()):
+                return None
+            made = self._drawn(size, self._keeping, _OF_PROGRAM, source)
+            if made is not None:
+                source.state = SourceState.NATIVE
+            return made
+
+    def _make(self, core: CorePictures, picture: Picture, record: int) -> Made | None:
         raise NotImplementedError
 
 
@@ -80,8 +116,7 @@ class LateProgram(_Program[torch.Tensor]):
     def __init__(self, plan: Plan) -> None:
         assert plan.shape is not None
         self._last = plan.strides == "hwc"
-        core = CorePictures(BatchFiles(1, paths=False), plan, plan.shape, self._last, MOST_PIXELS)
-        super().__init__(core, plan)
+        super().__init__(plan, plan.shape, self._last)
         self._shape: tuple[int, ...] = tuple(plan.shape)
         if self._last:
             channels, height, width = plan.shape
@@ -89,12 +124,12 @@ class LateProgram(_Program[torch.Tensor]):
         self._dtype: torch.dtype = getattr(torch, plan.dtype)
         self._wraps = plan.hands_over == "tv_image"
 
-    def _make(self, picture: tuple[bytes, int, int, bytes], record: int) -> torch.Tensor | None:
+    def _make(self, core: CorePictures, picture: Picture, record: int) -> torch.Tensor | None:
         if self._last:
             sample = torch.empty(self._shape, dtype=self._dtype, device="cpu")
         else:
             sample = empty(self._shape, self._dtype)  # as a batch will have it
-        code, _ = codecs.capsule().make_sample(picture, self._core.address, record, sample.data_ptr())
+        code, _ = codecs.capsule().make_sample(picture, core.address, record, sample.data_ptr())
         if code:
             return None
         if self._last:
@@ -111,11 +146,17 @@ class PictureProgram(_Program[tuple[Pixels, int]]):
     """A plan that makes a PIL image of mode RGB, for Python to go on with: pixels, and what its info lost."""
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__(CorePictures(BatchFiles(1, paths=False), plan, None, False, MOST_PIXELS), plan)
+        super().__init__(plan, None)
 
-    def picture(self, image: LateImage, making: LateMaking) -> LateImage | None:
-        """That image, whose next steps are recorded again; None as of `sample`."""
-        made = self.of(image.size, making)
+    def picture(
+        self, image: LateImage, making: LateMaking, made: tuple[Pixels, int] | None = None
+    ) -> LateImage | None:
+        """That image, whose next steps are recorded again; None as of `sample`.
+
+        Args:
+            made: what `by_record` has made.
+        """
+        made = made or self.of(image.size, making)
         if made is None:
             return None
         pixels, lost = made
@@ -124,10 +165,10 @@ class PictureProgram(_Program[tuple[Pixels, int]]):
             new.info = {} if lost & pillow.LOST else pillow.info_after(lost, "RGB", image.info)
         return new
 
-    def _make(self, picture: tuple[bytes, int, int, bytes], record: int) -> tuple[Pixels, int] | None:
+    def _make(self, core: CorePictures, picture: Picture, record: int) -> tuple[Pixels, int] | None:
         made = pillow.MadePicture()
         place = ctypes.addressof(made)
-        code, _ = codecs.capsule().make_sample(picture, self._core.address, record, place)
+        code, _ = codecs.capsule().make_sample(picture, core.address, record, place)
         if code:
             return None
         rows, size, steps = pillow.take_rows(place)

@@ -54,6 +54,7 @@ class _Copy(Source):
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         height, width, _ = array.shape
         self.name, self.size, self.mode, self.state = "", (width, height), "RGB", SourceState.NATIVE
+        self.file = None
         head = b"P6 %d %d 255\n" % (width, height)
         self._start = len(head)
         self._data = head + (array.data if array.flags.c_contiguous else array.tobytes())

@@ -80,7 +80,17 @@ def _of_file(file: io.BufferedReader | io.BytesIO) -> LateImage | None:
     if found is None:
         return None
     file.seek(found[1])
-    return LateImage(Source(found[0], data, None), found[0], None)
+    return LateImage(Source(found[0], data, *_named(file)), found[0], None)
+
+
+def _named(file: Any) -> tuple[Stamp, str] | tuple[None, None]:
+    """What an open file is, and its path; Nones of what is no file with a name."""
+    try:
+        if type(file) is io.BufferedReader and type(file.name) is str:
+            return Stamp.of(os.fstat(file.fileno())), os.path.abspath(file.name)
+    except (AttributeError, OSError, ValueError):
+        pass
+    return None, None
 
 
 def _header(name: str, data: bytes, size: int) -> tuple[Unread, int] | None:
@@ -132,7 +142,7 @@ def of_pillows(image: Image.Image, path: Any, file: Any) -> LateImage | None:
         return None
     if path is None:
         data = _all_of(file)
-        return None if data is None else kind(Source(image, data, None), image, added)
+        return None if data is None else kind(Source(image, data, *_named(file)), image, added)
     try:
         stamp = Stamp.of(os.fstat(stream.fileno()))
     except (AttributeError, OSError):

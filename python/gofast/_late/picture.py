@@ -149,9 +149,13 @@ class LateImage(Image.Image):
         if not late.source.is_whole():
             self._make(late)
             return None
+        self._looked_through()
+        return late
+
+    def _looked_through(self) -> None:
+        """Says that Pillow would have decoded it by now."""
         self._looked_at = True
         self._settle()
-        return late
 
     def _make(self, making: LateMaking) -> None:
         grey, pixels = making.mode == "L", None

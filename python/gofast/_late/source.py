@@ -110,6 +110,7 @@ class Source:
     Attributes:
         kind: Pillow's class for it.
         name: its path, or "".
+        file: its whole path; None where a path does not say what it was.
         size, mode: of the picture.
         state: what became of it so far.
     """
@@ -124,6 +125,7 @@ class Source:
         "_stamp",
         "_used",
         "_whole",
+        "file",
         "kind",
         "mode",
         "name",
@@ -131,12 +133,19 @@ class Source:
         "state",
     )
 
-    def __init__(self, image: ImageFile.ImageFile | Unread, data: bytes | None, stamp: Stamp | None) -> None:
+    def __init__(
+        self,
+        image: ImageFile.ImageFile | Unread,
+        data: bytes | None,
+        stamp: Stamp | None,
+        file: str | None = None,
+    ) -> None:
         self.kind: type[ImageFile.ImageFile] = image.kind if isinstance(image, Unread) else type(image)
         self.name, self.size, self.mode = image.filename, image.size, image.mode
         self._data, self._stamp = data, stamp
         self._used, self.state = False, SourceState.UNUSED
-        self._path = os.path.abspath(self.name) if stamp is not None else self.name
+        self._path = os.path.abspath(self.name) if data is None else self.name
+        self.file: Any = self._path if data is None else file
         self._whole: bytes | None = None
         self._ends: bool | None = None
         self._scan = image.scan if isinstance(image, Unread) else 0
@@ -169,6 +178,13 @@ class Source:
             return data
         finally:
             os.close(fd)
+
+    def is_same(self) -> bool:
+        """Whether the file that a path names is the one that was opened."""
+        try:
+            return self.file is not None and Stamp.of(os.stat(self.file)) == self._stamp
+        except OSError:
+            return False
 
     def is_whole(self) -> bool:
         """Whether the file has its end, as far as its structure tells; it is read, and kept from now on.
@@ -297,6 +313,7 @@ class Pixels(Source):
 
     def __init__(self, rows: bytes, size: tuple[int, int]) -> None:
         self.name, self.size, self.mode, self.state = "", size, "RGB", SourceState.NATIVE
+        self.file = None
         self._whole = rows + codecs.SLACK
 
     def is_far_larger(self, width: int, height: int) -> bool:

@@ -24,7 +24,7 @@ from torchvision.transforms import v2  # noqa: E402
 import gofast  # noqa: E402
 from gofast import errors  # noqa: E402
 from image_data import photograph  # noqa: E402
-from picture_chains import KINDS, chain, write_pictures  # noqa: E402
+from picture_chains import KINDS, certain, chain, write_pictures  # noqa: E402
 from same import difference, seeded  # noqa: E402
 
 pytestmark = [
@@ -67,23 +67,6 @@ def seen(make: Any, seed: int) -> Any:
         return made, after
     except Exception as error:
         return type(error), str(error)
-
-
-def certain(d: random.Random, m: Any) -> list[Any]:
-    """Steps that draw nothing."""
-    steps = [
-        lambda: m.Resize(
-            d.choice((d.randint(1, 90), (d.randint(1, 90), d.randint(1, 90)))),
-            d.choice(list(transforms.InterpolationMode)),
-        ),
-        lambda: m.CenterCrop((d.randint(1, 120), d.randint(1, 120))),
-        lambda: m.Pad(
-            d.randint(0, 20), d.randint(0, 255), d.choice(("constant", "edge", "reflect", "symmetric"))
-        ),
-        lambda: m.Grayscale(3),
-        lambda: m.RandomCrop((30, 40), pad_if_needed=True),
-    ]
-    return [d.choice(steps[:-1])() for _ in range(d.randint(0, 3))]
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.full)])
