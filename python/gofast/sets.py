@@ -143,7 +143,8 @@ def preprocess(
             samples are tensors, arrays, numbers and pictures, alone, in a tuple or in a dict.
         path: the folder, a new or empty one.
         num_workers: processes that make samples, where those are not made natively.
-        overwrite: make a set that is there, or was begun, anew.
+        overwrite: make a set that is there, or was begun, anew. Of calls at once, such as those of ranks, one
+            does so: the others wait, and open what it made.
         allow_random: keep one draw of a random transform for ever, instead of an error.
 
     Raises:
@@ -164,6 +165,4 @@ def preprocess(
         >>> train
         PreprocessedDataset('...small.set': ... rows of uint8 [64, 64, 3] in C, int64 [] in C; samples: ...)
     """
-    folder = os.fspath(path)
-    making.write(dataset, folder, num_workers, overwrite, allow_random)
-    return PreprocessedDataset(folder)
+    return making.write(dataset, os.fspath(path), num_workers, overwrite, allow_random, PreprocessedDataset)

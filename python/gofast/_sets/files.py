@@ -111,6 +111,14 @@ def is_set(path: str) -> bool:
     return os.path.isfile(os.path.join(path, WHOLE))
 
 
+def stamp(path: str) -> Stamp | None:
+    """What tells the whole set that lies there from one that is made in its place; None: none lies there."""
+    try:
+        return Stamp.of(os.stat(os.path.join(path, WHOLE)))
+    except OSError:
+        return None
+
+
 def read(folder: str) -> tuple[SetInfo, list[bytes]]:
     """Reads what a whole set says of itself, and the lines behind that: the last one is its own alone.
 

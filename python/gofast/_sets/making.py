@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -23,31 +23,48 @@ from . import fields, files, same
 from .files import SetInfo
 from .writer import SetWriter, alone, writing
 
+Opened = TypeVar("Opened")
 _BATCH = 8 << 20  # bytes of samples that are made together
 _PIECE = 64  # samples that a worker makes in a row: few, so that all workers have some to the end
 
 
-def write(dataset: Any, folder: str, workers: int, overwrite: bool, allow_random: bool) -> None:
-    """Writes a set, or goes on with it, or finds it there; see `gofast.preprocess`."""
-    before = Generators.now()
+def write(
+    dataset: Any,
+    folder: str,
+    workers: int,
+    overwrite: bool,
+    allow_random: bool,
+    opened: Callable[[str], Opened],
+) -> Opened:
+    """Writes a set, or goes on with it, or finds it there, and opens it; see `gofast.preprocess`."""
+    before, old = Generators.now(), files.stamp(folder) if overwrite else None
     try:
         info = same.looked_at(dataset, allow_random)
-        if overwrite or not files.is_set(folder):
-            with alone(folder, overwrite) as journal:
-                if not files.is_set(folder):  # else another process made it meanwhile
-                    with SetWriter(folder, journal, info) as writer:
-                        _begin(dataset, writer, overwrite, allow_random)
-                        _fill(dataset, writer, workers)
-                        if not allow_random:
-                            same.check_again(dataset, folder, info)
-                        with writing(folder):
-                            writer.finish()
-                    return
-        same.check(folder, files.read(folder)[0], info)
-        if not allow_random:
-            same.check_samples(dataset, folder, info, info.samples)
+        if not overwrite and files.is_set(folder):
+            return _found(dataset, folder, info, allow_random, opened)
+        with alone(folder, old) as journal:  # until it is opened: others may wait to overwrite it
+            if files.is_set(folder):  # another process made it meanwhile
+                return _found(dataset, folder, info, allow_random, opened)
+            with SetWriter(folder, journal, info) as writer:
+                _begin(dataset, writer, overwrite, allow_random)
+                _fill(dataset, writer, workers)
+                if not allow_random:
+                    same.check_again(dataset, folder, info)
+                with writing(folder):
+                    writer.finish()
+            return opened(folder)
     finally:
         before.put()  # a script draws the same, whether the set was there or not
+
+
+def _found(
+    dataset: Any, folder: str, info: SetInfo, allow_random: bool, opened: Callable[[str], Opened]
+) -> Opened:
+    """The set that lies there, if it is that of the dataset."""
+    same.check(folder, files.read(folder)[0], info)
+    if not allow_random:
+        same.check_samples(dataset, folder, info, info.samples)
+    return opened(folder)
 
 
 def _begin(dataset: Any, writer: SetWriter, overwrite: bool, allow_random: bool) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import errors
 from .._core.replacing import locked
+from .._core.stamp import Stamp
 from .._core.units import size
 from . import files
 from .fields import header, names
@@ -31,21 +32,23 @@ _BLOCK = 64 << 20  # bytes that have a checksum together
 
 
 @contextlib.contextmanager
-def alone(folder: str, overwrite: bool) -> Iterator[int]:
+def alone(folder: str, old: Stamp | None) -> Iterator[int]:
     """The descriptor of ``unfinished.jsonl``, which one process has: others wait until it ends.
 
-    A set that is to be overwritten becomes an unfinished one: a kill leaves nothing that nobody knows of.
+    Args:
+        old: of the set that is to be overwritten, which becomes an unfinished one: a kill leaves nothing that
+            nobody knows of. One that others have made meanwhile stays.
     """
     path, whole = os.path.join(folder, UNFINISHED), os.path.join(folder, WHOLE)
     with writing(folder):
         os.makedirs(folder, exist_ok=True)
         fd = locked(path)
     try:
-        while overwrite and files.is_set(folder):
+        if old is not None and files.stamp(folder) == old:
             with writing(folder):
+                empty, fd = fd, locked(whole)  # before it has the name that others look for
+                os.close(empty)
                 os.replace(whole, path)
-                old, fd = fd, locked(path)
-            os.close(old)
         yield fd
     finally:
         if os.fstat(fd).st_size == 0:  # nothing was begun

@@ -99,3 +99,33 @@ def test_what_is_written_is_not_made_again(tmp_path: Path, monkeypatch: pytest.M
     again = of.made[1:90] > 0
     assert int(again.sum()) <= 16  # those that are compared, before and behind
     check(path)
+
+
+def overwrite(of: Slow, path: Path, starts: Any) -> None:
+    """Opens what it has made, or another, and reads it."""
+    torch.set_num_threads(1)
+    starts.wait()
+    made = gofast.preprocess(of, path, overwrite=True)
+    for index in (0, 99, 199):
+        assert made[index][1] == index * 7
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_calls_at_once_overwrite_once(there: bool, tmp_path: Path) -> None:
+    fork, of = multiprocessing.get_context("fork"), Slow()
+    for turn in range(3):
+        path = tmp_path / str(turn)
+        if there:
+            gofast.preprocess(of, path)
+        of.made.zero_()
+        starts = fork.Barrier(5)
+        processes = [fork.Process(target=overwrite, args=(of, path, starts)) for _ in range(5)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert [process.exitcode for process in processes] == [0] * 5
+        made = of.made[10:90]  # none of the eight that each call compares
+        assert int((made == 1).sum()) > 70
+        check(path)
+        assert sorted(os.listdir(path)) == ["features.npy", "label.npy", "set.jsonl"]
