@@ -135,6 +135,7 @@ def _told(path: str) -> dict[str, Any]:
         "path": path,
         "root": found.made_for["root"],
         "steps": found.made_for["steps"],
+        "late": found.is_late,
         "pictures": found.fits(),
         "differs": differs,
     }
@@ -143,12 +144,14 @@ def _told(path: str) -> dict[str, Any]:
 def _text(told: dict[str, Any]) -> str:
     pictures = told["pictures"]
     steps = ", ".join(_step(dict(step)) for step in told["steps"]) or "decoding only"
+    if told["late"]:
+        steps = "those of each Compose"
     state = (
         f"{many(sum(pictures.values()), 'picture')}, of which {pictures['changed']} have changed since, and "
     )
     others = ", ".join(told["differs"])
     lines = (
-        f"pictures of  {printable(told['root'])}",
+        f"pictures of  {'scripts that opened them' if told['late'] else printable(told['root'])}",
         f"steps        {printable(steps)}",
         f"records of   {state}{pictures['gone']} are gone",
         f"used here    {f'no: it was made with another {others}' if others else 'yes'}",

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from .._core.progress import Progress
 from .kept_folder import HEAD_BYTES, LATE, MADE_FOR, MARK, SET, head_of, open_safely, set_of
 
 _HEADER = struct.Struct("=8s3qQ4iqQ")  # gf_kept_header
 _MOST_NAME = 4096 + 8  # kept.c
 _MOST_SAID = 1 << 20  # bytes of MADE_FOR
 _BLOCK = 1 << 20  # bytes of an index that are read at a time
+_OFTEN = 1000  # records, after which progress is shown
 
 
 @dataclass
@@ -36,15 +38,23 @@ class PictureSet:
     files: list[tuple[str, str]]
     bytes: int
 
+    @property
+    def is_late(self) -> bool:
+        """Whether scripts have opened the pictures themselves, and names have more than their paths."""
+        return LATE in self.made_for
+
     def fits(self) -> dict[str, int]:
         """How many records are of files as they are, of files as they were, and of files that are gone."""
         count, seen = dict.fromkeys(("fit", "changed", "gone"), 0), set[int]()
-        for records, index in self.files:
-            places = _places(index)
-            with open(records, "rb", opener=open_safely) as f:
-                for key in places.keys() - seen:
-                    seen.add(key)
-                    count[self._fit(f.fileno(), places[key])] += 1
+        with Progress(f"comparing the files of {self.path}") as bar:
+            for number, (records, index) in enumerate(self.files):
+                places = _places(index)
+                with open(records, "rb", opener=open_safely) as f:
+                    for n, key in enumerate(places.keys() - seen):
+                        seen.add(key)
+                        count[self._fit(f.fileno(), places[key])] += 1
+                        if n % _OFTEN == 0:
+                            bar.update((number + n / len(places)) / len(self.files))
         return count
 
     def _fit(self, fd: int, at: int) -> str:
@@ -53,7 +63,7 @@ class PictureSet:
             return "changed"
         _, *stamp, _, _, _, length, _, _ = _HEADER.unpack_from(data)
         name = data[_HEADER.size :][: max(length, 0)].rstrip(b"\0")
-        if LATE in self.made_for:
+        if self.is_late:
             name = name.rpartition(MARK)[0]
         try:
             now = os.stat(os.fsencode(self.made_for["root"]) + name)

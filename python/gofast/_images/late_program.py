@@ -38,7 +38,7 @@ class _Program(Generic[Made]):
         self._made_by = plan, shape, last, MOST_PIXELS
         self._core = CorePictures(BatchFiles(1, paths=False), *self._made_by)
         self._draws_python = plan.draws_python
-        self._keeper: LateKeeper | None = None
+        self._keeping: tuple[LateKeeper, CorePictures] | None = None
 
     def sample(self, size: tuple[int, int], data: bytes, held: tuple[int, int], chain: bytes) -> Made | None:
         """The sample of a picture, with the draws that torchvision would have made.
@@ -91,17 +91,18 @@ class _Program(Generic[Made]):
 
     def by_record(self, size: tuple[int, int], making: LateMaking) -> Made | None:
         """The sample of a late picture by way of its file's record; None where it is made in another way."""
-        store = kept_paths.current
+        store, keeping = kept_paths.current, self._keeping
         if store is None:
+            self._keeping = None
             return None
-        if self._keeper is None or self._keeper.of is not store:
-            self._keeper = LateKeeper(store, self._made_by[0])
-            self._keeping = CorePictures(self._keeper.files, *self._made_by, kept=self._keeper)
-        source = making.source
-        with self._keeper.at(making) as known:
+        if keeping is None or keeping[0].of is not store:
+            keeper = LateKeeper(store, self._made_by[0])
+            keeping = self._keeping = keeper, CorePictures(keeper.files, *self._made_by, kept=keeper)
+        (keeper, core), source = keeping, making.source
+        with keeper.at(making) as known:
             if known is None or not (known or source.is_whole()):
                 return None
-            made = self._drawn(size, self._keeping, _OF_PROGRAM, source)
+            made = self._drawn(size, core, _OF_PROGRAM, source)
             if made is not None:
                 source.state = SourceState.NATIVE
             return made

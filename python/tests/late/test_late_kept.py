@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ def test_later_processes_find_a_folder(pictures: list[str], tmp_path: Path) -> N
             written, used = numbers()
             assert (written > 20, used > 20) == (run == 0, run > 0)
     (found,) = gofast_sets(tmp_path / "kept")
-    assert found.fits() == {"fit": written_in(found), "changed": 0, "gone": 0}
+    assert found.is_late and found.fits() == {"fit": written_in(found), "changed": 0, "gone": 0}
     gofast.verify(tmp_path / "kept")
 
 
@@ -220,7 +221,7 @@ def test_datasets_of_torchvisions(pictures: list[str], kept: Any) -> None:
             plain = DataLoader(Own(dataset_paths(dataset), DRAWN.__call__), 8, shuffle=shuffle)
             want = seeded(3, lambda: [[x.clone() for x, _ in plain] for _ in range(2)])  # noqa: B023
             assert not difference(got, want)
-            assert "kept, of at most 100.0 MB; used" in str(gofast.explain(loader))
+            assert "pictures kept, of at most" in str(gofast.explain(loader))
 
 
 def dataset_paths(dataset: Any) -> list[str]:
@@ -288,3 +289,15 @@ def test_wrong_options(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gofast", "--cache", "memory", "--cache-limit", "3", "-c", "pass"]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ})
     assert done.returncode == 2 and "cache_limit" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_threads(pictures: list[str], kept: Any) -> None:
+    """One of them goes by a record at a time, and the others without."""
+    want = {path: SMALL(by_path(path)) for path in pictures}
+    transform = transforms.Compose(SMALL.transforms)
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(10):
+            order = random.sample(pictures, len(pictures))
+            got = pool.map(lambda path: transform(by_path(path)), order)
+            assert not difference([*got], [want[path] for path in order])
+    assert numbers()[1] > 50
