@@ -271,10 +271,13 @@ def test_a_script(pictures: list[str], tmp_path: Path, start: str) -> None:
     want, _ = run()
     for k in range(2):
         got, said = run("-m", "gofast", "--cache", "kept", "--cache-limit", "50MB")
-        assert got == want and f"kept': {0 if k or start == 'spawn' else 20} late pictures written" in said
-        assert start == "spawn" or f"used {20 * k} times" in said
-    (found,) = gofast_sets(tmp_path / "kept")
-    assert found.fits()["fit"] == 20
+        assert got == want
+        (found,) = gofast_sets(tmp_path / "kept")
+        kept = found.fits()["fit"]
+        assert 10 < kept <= 20
+        # What spawned workers do, they count themselves.
+        assert start == "spawn" or f"kept': {(kept, 0)[k]} late pictures written" in said
+        assert start == "spawn" or f"used {(0, kept)[k]} times" in said
     if start == "spawn":
         got, said = run("-m", "gofast", "--cache", "memory")
         assert got == want
