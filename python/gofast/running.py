@@ -130,7 +130,7 @@ def _end(pid: int, path: str) -> None:
     costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}
     said = [f"gofast: {why} ({duration(took)})" for why, took in in_python.most(costs)]
     kept_paths = sys.modules.get("gofast._images.kept_paths")
-    if kept_paths is not None and kept_paths.current is not None:
+    if kept_paths is not None and kept_paths.current is not None and kept_paths.current.is_in_use():
         said.insert(0, f"gofast: cache {kept_paths.current.explained()}")
     print(_said(total), *said, sep="\n", file=sys.stderr)
 

@@ -57,6 +57,10 @@ class KeptPaths:
         what = f"{self.kept.called}: {many(made, 'late picture')} written, {size(taken)} there"
         return what + f"; used {used} times" + f"; {self.kept.trouble}" * bool(self.kept.trouble)
 
+    def is_in_use(self) -> bool:
+        """Whether a record was written or used."""
+        return any(self.kept._numbers[2:4].tolist())
+
     def place(self, name: bytes) -> int:
         """Where a name's record is noted; -1 where there is no room."""
         return codecs.capsule().kept_place(name, self._keys, _PLACES)
