@@ -71,7 +71,7 @@ class Windows:
                 f"{step} rows of {row} bytes are in memory together{each}: they need "
                 f"memory={needed}, and {memory} are given: {SMALLER}"
             )
-        wanted = min(max(most // _BLOCKS, _BLOCK // max(row, 1)), _USUAL // max(row, 1))
+        wanted = min(max(most // _BLOCKS, _BLOCK // max(row, 1)), _USUAL // max(row, 1), most)
         block = max(wanted // max(step, 1), 1) * step
         self.blocks = [range(at, min(at + block, total)) for at in range(0, total, max(block, 1))]
         self.rows = most if permuted else min(most, max(_USUAL // max(row, 1), 1))

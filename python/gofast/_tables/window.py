@@ -122,7 +122,7 @@ class _Maker:
     def of_one(self, window: Window, rows: torch.Tensor, size: int) -> Iterator[Any]:
         """Batches of so many rows of one window, made by the engine's threads before they are asked for."""
         if threads_here() == 1 or window._has_python_rows():
-            for some in rows.split(size):
+            for some in torch.split(rows, size):
                 yield self.made([(window, some)])
             return
         filler, flights = self._continued(window._here()), deque[Ticket]()
@@ -130,7 +130,7 @@ class _Maker:
         stream.silent = True
         each = max(FLIGHT_BYTES // max(stream._row_bytes * size, 1), 1) * size
         try:
-            for some in rows.split(each):
+            for some in torch.split(rows, each):
                 flights.append(stream.submit(some, size))
                 if len(flights) > FLIGHTS_AHEAD:
                     yield from self._taken(window, stream, flights.popleft())
