@@ -210,7 +210,7 @@ func (p *part) packed(data []byte, size int, defs []byte) ([]byte, error) {
 	return dst[:n*size], nil
 }
 
-// pack needs room for one value more. 1 ns a value, where a branch for each null took four.
+// pack needs room for one value more.
 func pack[T any](dst, src []T, defs []byte) (n int) {
 	for i, d := range defs {
 		dst[n] = src[i]

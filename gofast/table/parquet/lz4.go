@@ -73,7 +73,7 @@ const (
 )
 
 // unlz4Frame fills dst from a frame of the lz4 tools. Blocks go where they belong at once: the library's reader makes
-// buffers and copies, and took three times as long. It reads what has checksums or a dictionary.
+// buffers and copies. It reads what has checksums or a dictionary.
 func unlz4Frame(src, dst []byte) (int, error) {
 	const header = 7
 	if len(src) < header || binary.LittleEndian.Uint32(src) != lz4Magic {

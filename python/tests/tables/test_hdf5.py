@@ -551,9 +551,9 @@ def test_memory_at_its_most(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "why"),
     [
-        (0, 3, r"chunk \[3 0\].*begins there"),
-        (0, 600, r"chunk \[600 0\].*begins there"),
-        (0, -4, r"chunk \[-4 0\].*begins there"),
+        (0, 3, r"chunk \[3 3\].*begins there"),
+        (0, 600, r"chunk \[600 3\].*begins there"),
+        (0, -4, r"chunk \[-4 3\].*begins there"),
         (1, 0, r"chunk \[0 0\].*twice"),
         (2, 1 << 40, r"chunk \[0 3\].*the file has"),
         (2, -1, r"chunk \[0 3\].*the file has"),
