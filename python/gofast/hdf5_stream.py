@@ -49,7 +49,9 @@ class HDF5Stream(BlockStream):
     What has no chunks or fits into a 16th of ``memory``, such as labels, is kept as HDF5Dataset keeps it.
 
     Args:
-        path, features, labels: as in HDF5Dataset.
+        path: the file.
+        features: as in HDF5Dataset.
+        labels: likewise.
         memory: bytes that rows and their decoding take together, in each process: ``"1GB"``, ``"500MB"`` or a
             number. A batch's own memory comes on top.
         shuffle: ``"block"``, or None.
