@@ -198,7 +198,8 @@ def test_time_goes_where_it_is_seen() -> None:
             pass
     found = looking.seen
     took, blocked = found.stages["own"]
-    assert (stacks.made, list(found.stages)) == ([2, 4], ["own"])
+    assert stacks.made == [2, 4]
+    assert set(found.stages) <= {"own", "collate"}  # a busy machine may give a look to the 50 us of collate
     assert 0.08 < took < 1
     assert blocked > 0.8 * took
     assert max(found.slow) > 0.08  # one sample, and not the sum of all
