@@ -285,7 +285,8 @@ def test_files_that_are_none_leak_nothing(root: Path, tmp_path: Path) -> None:
     folder = next(path for path in tmp_path.iterdir() if path.is_dir())
     os.mkfifo(folder / "001.records")
     (folder / "002.records").mkdir()
+    gc.collect()  # or what other tests left is closed meanwhile
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
         ours._here().kept.refresh()  # type: ignore[union-attr]
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before

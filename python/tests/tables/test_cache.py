@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -73,6 +74,7 @@ def test_damaged_header(cache: Path, tmp_path: Path) -> None:
     start = good.rindex(b'{"format":1,')
     end = good.index(b'"}', good.index(b'"sha256"', start)) + 2
     damaged = tmp_path / "damaged.npz"
+    gc.collect()  # or what other tests left is closed meanwhile
     opened = len(os.listdir("/proc/self/fd"))
     for at in range(start, end):
         damaged.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
@@ -82,7 +84,7 @@ def test_damaged_header(cache: Path, tmp_path: Path) -> None:
         assert cache_files.open_cache(str(damaged), "f") is None, cut
     damaged.write_bytes(good + b"\0")
     assert cache_files.open_cache(str(damaged), "f") is None
-    assert len(os.listdir("/proc/self/fd")) == opened
+    assert len(os.listdir("/proc/self/fd")) <= opened
 
 
 def test_fingerprint(tmp_path: Path) -> None:

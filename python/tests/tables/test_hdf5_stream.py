@@ -421,6 +421,7 @@ def test_two_iterators_and_early_ends(tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 16, 16)
     ours = HDF5Stream(path, "x", "y", memory=100_000, shuffle="block", seed=1)
     want = [*gofast.DataLoader(ours, 32)]
+    gc.collect()  # or what other tests left is closed meanwhile
     threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
     for stop in range(12):
         for number, _ in enumerate(gofast.DataLoader(ours, 32)):
@@ -428,8 +429,8 @@ def test_two_iterators_and_early_ends(tmp_path: Path) -> None:
                 break
     both = zip(gofast.DataLoader(ours, 32), gofast.DataLoader(ours, 32), strict=True)
     assert difference([batch for pair in both for batch in pair], [b for b in want for _ in "ab"]) == ""
-    assert threading.active_count() == threads
-    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert threading.active_count() <= threads
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
 
 
 def test_ctrl_c_in_an_epoch(tmp_path: Path) -> None:
