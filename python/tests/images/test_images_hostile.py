@@ -96,6 +96,7 @@ def kinds() -> list[tuple[str, bytes]]:
     return list(pillows_kinds())
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("transform", [None, TRAIN], ids=["pictures", "train"])
 def test_every_kind_that_pillow_writes(
     tmp_path: Path, kinds: list[tuple[str, bytes]], transform: Callable[[Any], Any] | None

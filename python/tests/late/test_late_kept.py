@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +19,7 @@ from torch.utils.data import DataLoader
 from torchvision import datasets, transforms
 from torchvision.transforms import v2
 
+import fresh
 import gofast
 from gofast import errors
 from gofast._images import kept_paths
@@ -82,6 +81,7 @@ def made_of(transform: Any, opened: Any, path: str) -> Any:
     return transform(opened(path))
 
 
+@pytest.mark.daily(1)
 def test_random_transforms(pictures: list[str], kept: Any) -> None:
     made = 0
     before = numbers()
@@ -261,11 +261,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
 def test_a_script(pictures: list[str], tmp_path: Path, start: str) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    env = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
 
     def run(*options: str) -> tuple[str, str]:
-        command = [sys.executable, *options, "train.py", start, *pictures[:20]]
-        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+        done = fresh.run([*options, "train.py", start, *pictures[:20]], cwd=tmp_path, check=True)
         return done.stdout, done.stderr
 
     want, _ = run()
@@ -289,8 +287,7 @@ def test_wrong_options(tmp_path: Path) -> None:
     with pytest.raises(errors.OptionError, match="bytes"):
         gofast.install(cache="memory", cache_limit="much")
     assert kept_paths.current is None and PIL.Image.open.__module__ == "PIL.Image"
-    command = [sys.executable, "-m", "gofast", "--cache", "memory", "--cache-limit", "3", "-c", "pass"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ})
+    done = fresh.run(["-m", "gofast", "--cache", "memory", "--cache-limit", "3", "-c", "pass"])
     assert done.returncode == 2 and "cache_limit" in done.stderr and "Traceback" not in done.stderr
 
 

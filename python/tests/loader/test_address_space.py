@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import fresh
 
 CHILD = """
@@ -28,6 +30,7 @@ print(sum(len(batch) for (batch,) in torch.utils.data.DataLoader(torchs)))
 """
 
 
+@pytest.mark.full
 def test_the_engine_starts_or_says_why_not() -> None:
     """In children of one process that has imported torch, which takes seconds, and not loaded the engine."""
     limits = [50, 300, 600, 800, 1000, 1600]

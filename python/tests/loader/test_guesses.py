@@ -224,7 +224,7 @@ def states() -> list[Any]:
     return [torch.get_rng_state(), random.getstate(), str(np.random.get_state())]
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 @pytest.mark.parametrize("block", range(6))
 def test_programs(folder: Path, block: int, quietly: None) -> None:

@@ -322,7 +322,7 @@ def without_h5py(_: int) -> None:
     sys.modules["h5py"] = None  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 @pytest.mark.parametrize("shuffle", ["block", None])
 def test_workers_share_an_epoch(method: str, shuffle: Any, tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 16, 16, 3)

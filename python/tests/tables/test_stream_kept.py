@@ -190,6 +190,7 @@ def test_rows_that_turn_out_not_to_fit_stay_within_memory(
     assert not stream._windows._kept
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_batches_made_ahead_are_those_that_are_made_when_asked_for(
     seed: int, path: Path, monkeypatch: pytest.MonkeyPatch

@@ -103,7 +103,7 @@ def test_batches_of_get_batch(tmp_path: Path) -> None:
     assert difference(batch, [x, y]) == ""
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.full)])
 def test_samplers_wrappers_and_large_batches(workers: int, tmp_path: Path) -> None:
     d = random.Random(2)
     arrays = [tokens(d, "uint32", n) for n in (9000, 700)]

@@ -672,6 +672,7 @@ class Asking(planted.Numbers):
         return torch.ones(1 << 17).add_(1)[:4]
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(("workers", "step"), [(0, None), (2, None), (2, planted.quick_step)])
 def test_a_process_that_has_computed_with_threads(workers: int, step: Any, roomy: Machine) -> None:
     """OpenMP's threads do not survive a fork: a child that computes with several waits for ever."""
