@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -263,7 +265,13 @@ def test_a_script(pictures: list[str], tmp_path: Path, start: str) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
 
     def run(*options: str) -> tuple[str, str]:
-        done = fresh.run([*options, "train.py", start, *pictures[:20]], cwd=tmp_path, check=True)
+        arguments = [*options, "train.py", start, *pictures[:20]]
+        if start == "fork":
+            done = fresh.run(arguments, cwd=tmp_path, check=True)
+        else:  # spawned workers look for a program that was started as such
+            command = [sys.executable, *arguments]
+            env = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
+            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
         return done.stdout, done.stderr
 
     want, _ = run()
