@@ -46,15 +46,27 @@ QUICK static inline uint64_t extract_bmi2(uint64_t bits, uint64_t mask) { return
 // Eight bits as eight bytes of 0 or 255.
 #define AS_BYTES(bits) (DEPOSIT(bits, ONES) * 255)
 
-// Eight bytes of 0..15 as values of -8..7.
-static inline void store_plain(int16_t *row, uint64_t bytes) {
-    for (int i = 0; i < 8; i++, bytes >>= 8) row[i] = (int16_t)(((bytes & 15) ^ 8) - 8);
+// Sixteen bits as sixteen halves of bytes.
+#define AS_HALVES(bits) (DEPOSIT(bits, ONES | ONES << 4) * 15)
+
+// Sixteen halves of bytes as values of -8..7; returns which of these are OTHER.
+static inline uint32_t store_plain(int16_t *two, uint64_t halves) {
+    uint32_t others = 0;
+    for (int i = 0; i < 16; i++, halves >>= 4) {
+        two[i] = (int16_t)(((halves & 15) ^ 8) - 8);
+        others |= (uint32_t)((halves & 15) == OTHER) << i;
+    }
+    return others;
 }
 
 #ifdef __x86_64__
-QUICK static inline void store_sse(int16_t *row, uint64_t bytes) {
-    __m128i eight = _mm_set1_epi8(8), v = _mm_cvtsi64_si128((int64_t)bytes);
-    _mm_storeu_si128((__m128i *)row, _mm_cvtepi8_epi16(_mm_sub_epi8(_mm_xor_si128(v, eight), eight)));
+QUICK static inline uint32_t store_sse(int16_t *two, uint64_t halves) {
+    __m128i eight = _mm_set1_epi8(OTHER), low = _mm_set1_epi8(15), v = _mm_cvtsi64_si128((int64_t)halves);
+    v = _mm_and_si128(_mm_unpacklo_epi8(v, _mm_srli_epi64(v, 4)), low);
+    __m128i values = _mm_sub_epi8(_mm_xor_si128(v, eight), eight);
+    _mm_storeu_si128((__m128i *)two, _mm_cvtepi8_epi16(values));
+    _mm_storeu_si128((__m128i *)(two + 8), _mm_cvtepi8_epi16(_mm_srli_si128(values, 8)));
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, eight));
 }
 #endif
 
@@ -74,7 +86,7 @@ static inline uint8_t *put(uint8_t *at, int32_t value, int16_t whole) {
     return at + sizeof whole;
 }
 
-// All rows alike, and all other values behind them: a branch for each would cost more than the work.
+// All rows alike, two at a time, and all other values behind them: a branch for each would cost more than the work.
 static inline __attribute__((always_inline)) const uint8_t *read_block(const uint8_t *p, int16_t *out, int32_t *last_dc, int quick) {
     int16_t dc;
     const uint8_t *at_dc = p;
@@ -84,15 +96,16 @@ static inline __attribute__((always_inline)) const uint8_t *read_block(const uin
     uint32_t rows = *p++;
     uint64_t columns = DEPOSIT(load(p), AS_BYTES(rows)), others = 0;
     const uint8_t *values = p + __builtin_popcount(rows), *other = values + (__builtin_popcountll(columns) + 1) / 2;
-    for (uint32_t r = 0, at = 0; r < 8; r++, columns >>= 8) {
-        uint64_t there = DEPOSIT(columns & 255, ONES), bytes = DEPOSIT(load(values + at / 2) >> 4 * (at & 1), there * 15);
-        at += (uint32_t)__builtin_popcountll(there);
+    for (uint32_t r = 0, at = 0; r < 64; r += 16, columns >>= 16) {
+        uint32_t odd = at & 1;
+        uint64_t halves = load(values + at / 2) >> 4 * odd | (uint64_t)(values[at / 2 + 8] & -odd) << 60;
+        at += (uint32_t)__builtin_popcountll(columns & 0xffff);
+        halves = DEPOSIT(halves, AS_HALVES(columns & 0xffff));
 #ifdef __x86_64__
-        if (quick) store_sse(out + 8 * r, bytes);
+        if (quick) others |= (uint64_t)store_sse(out + r, halves) << r;
         else
 #endif
-            store_plain(out + 8 * r, bytes);
-        others |= EXTRACT(~((bytes ^ ONES * OTHER) + ONES * 127) >> 7, ONES) << 8 * r;
+            others |= (uint64_t)store_plain(out + r, halves) << r;
     }
     for (; others; others &= others - 1) other = get(other, &out[__builtin_ctzll(others)]);
     out[0] = dc;
@@ -141,65 +154,66 @@ int coefficients_read(coefficients *c, uint32_t mcu, coefficients_block *const *
     return next_mcu(c, blocks);
 }
 
-// A row as eight bytes of 0..15, and which of these are other values.
+// Two rows as sixteen halves of bytes, which of these are not zero, and which are other values.
 typedef struct {
-    uint64_t bytes;
-    uint32_t columns, others;
-} row;
+    uint64_t halves;
+    uint32_t there, others;
+} pair;
 
-static inline row row_plain(const int16_t *at) {
-    row r = {0};
-    for (int i = 0; i < 8; i++) {
-        int other = at[i] < LEAST || at[i] > GREATEST;
-        r.columns |= (uint32_t)(at[i] != 0) << i;
-        r.others |= (uint32_t)other << i;
-        r.bytes |= (uint64_t)(other ? OTHER : at[i] & 15) << 8 * i;
+static inline pair pair_plain(const int16_t *at, int16_t first) {
+    pair p = {0};
+    for (int i = 0; i < 16; i++) {
+        int value = i ? at[i] : first, other = value < LEAST || value > GREATEST;
+        p.there |= (uint32_t)(value != 0) << i;
+        p.others |= (uint32_t)other << i;
+        p.halves |= (uint64_t)(other ? OTHER : value & 15) << 4 * i;
     }
-    return r;
+    return p;
 }
 
 #ifdef __x86_64__
-QUICK static inline row row_sse(const int16_t *at) {
-    __m128i zero = _mm_setzero_si128(), v = _mm_packs_epi16(_mm_loadu_si128((const __m128i *)at), zero);
+QUICK static inline pair pair_sse(const int16_t *at, int16_t first) {
+    __m128i low = _mm_insert_epi16(_mm_loadu_si128((const __m128i *)at), first, 0), high = _mm_loadu_si128((const __m128i *)(at + 8));
+    __m128i zero = _mm_setzero_si128(), v = _mm_packs_epi16(low, high);
     __m128i others = _mm_or_si128(_mm_cmpgt_epi8(v, _mm_set1_epi8(GREATEST)), _mm_cmpgt_epi8(_mm_set1_epi8(LEAST), v));
     __m128i bytes = _mm_blendv_epi8(_mm_and_si128(v, _mm_set1_epi8(15)), _mm_set1_epi8(OTHER), others);
+    __m128i halves = _mm_packus_epi16(_mm_maddubs_epi16(bytes, _mm_set1_epi16(0x1001)), zero);
     uint32_t none = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, zero));
-    return (row){(uint64_t)_mm_cvtsi128_si64(bytes), ~none & 255, (uint32_t)_mm_movemask_epi8(others)};
+    return (pair){(uint64_t)_mm_cvtsi128_si64(halves), ~none & 0xffff, (uint32_t)_mm_movemask_epi8(others)};
 }
 #endif
 
 static inline __attribute__((always_inline)) uint8_t *write_block(uint8_t *at, const int16_t *block, int32_t *last_dc, int quick) {
     at = put(at, block[0] - *last_dc, block[0]);
     *last_dc = block[0];
-    row row[8];
+    pair pairs[4];
     uint64_t columns = 0, others = 0;
     uint32_t rows = 0;
-    for (uint32_t i = 0; i < 8; i++) {
+    for (uint32_t i = 0; i < 4; i++) {
+        const int16_t *two = block + 16 * i, first = i ? *two : 0; // the DC counts as zero
 #ifdef __x86_64__
-        if (quick) row[i] = row_sse(block + 8 * i);
+        if (quick) pairs[i] = pair_sse(two, first);
         else
 #endif
-            row[i] = row_plain(block + 8 * i);
-        if (i == 0) row[i].columns &= ~1u, row[i].others &= ~1u;
-        columns |= (uint64_t)row[i].columns << 8 * i;
-        others |= (uint64_t)row[i].others << 8 * i;
-        rows |= (uint32_t)(row[i].columns != 0) << i;
+            pairs[i] = pair_plain(two, first);
+        columns |= (uint64_t)pairs[i].there << 16 * i;
+        others |= (uint64_t)pairs[i].others << 16 * i;
+        rows |= (uint32_t)((pairs[i].there & 255) != 0) << 2 * i | (uint32_t)(pairs[i].there > 255) << (2 * i + 1);
     }
     *at++ = (uint8_t)rows;
     columns = EXTRACT(columns, AS_BYTES(rows));
     memcpy(at, &columns, sizeof columns);
     at += __builtin_popcount(rows);
-    uint64_t bits = 0;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < 8; i++) {
-        bits |= EXTRACT(row[i].bytes, DEPOSIT(row[i].columns, ONES) * 15) << count;
-        count += 4 * (uint32_t)__builtin_popcount(row[i].columns);
-        memcpy(at, &bits, sizeof bits);
-        at += count / 8;
-        bits >>= count / 8 * 8;
-        count %= 8;
+    uint32_t half = 0; // whether the byte at `at` has its lower half already
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t bits = EXTRACT(pairs[i].halves, AS_HALVES(pairs[i].there)), shifted = bits << 4 * half | (*at & -half);
+        memcpy(at, &shifted, sizeof shifted);
+        at[8] = (uint8_t)(bits >> 60);
+        half += (uint32_t)__builtin_popcount(pairs[i].there);
+        at += half / 2;
+        half %= 2;
     }
-    at += count > 0;
+    at += half;
     for (; others; others &= others - 1) {
         int16_t value = block[__builtin_ctzll(others)];
         at = put(at, value, value);
