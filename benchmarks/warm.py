@@ -9,6 +9,7 @@ How sides take turns is said in turns.py. Pictures are those of $GOFAST_TEST_DAT
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any
 
 from benchmarks import turns
@@ -95,6 +96,9 @@ def finished(side: str, folder: str) -> Epoch:
 
 def child(case: str, side: str, place: str) -> list[float]:
     """The seconds of each epoch of a side; its caches and sets are made in a folder of its own."""
+    if side in PICTURES:  # the first epoch is of pictures, and not of imports
+        import_module("gofast")
+        import_module("torchvision.datasets")
     if side == "TBL-RAW":
         return turns.timed(by_turboloader, EPOCHS)
     return turns.timed(

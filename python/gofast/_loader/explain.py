@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -138,6 +139,9 @@ def _dataset(dataset: Any, in_ours: bool = True) -> list[Line]:
             return [title, *((f"  {name}", where, what) for name, where, what in inner)]
     costs = in_python.most({} if kind.__module__.startswith("torch") else in_python.seconds)  # of all here
     seen = [("  so far", "Python", f"{why} ({duration(took)})") for why, took in costs]
+    kept_paths = sys.modules.get("gofast._images.kept_paths")
+    if kept_paths is not None and kept_paths.current is not None:
+        seen.append(("  cache", "C", kept_paths.current.explained()))
     return [(kind.__name__, "Python", foreign(kind)), *seen]
 
 

@@ -24,6 +24,7 @@ from torchvision.transforms import v2
 import fresh
 import gofast
 from gofast import errors
+from gofast._core.units import many
 from gofast._images import kept_paths
 from image_data import photograph
 from picture_chains import KINDS, certain, chain, write_pictures
@@ -132,6 +133,20 @@ def test_epochs(pictures: list[str], kept: Any, workers: int) -> None:
     got = seeded(5, lambda: epochs(transforms.Compose(DRAWN.transforms)))
     assert not difference(got, want)
     assert numbers()[1] - start >= 2 * len(pictures) // 2
+
+
+def test_explain_says_what_is_kept(pictures: list[str], tmp_path: Path) -> None:
+    dataset = Own(pictures[:3], transforms.Compose(SMALL.transforms))
+    with gofast.install(cache=tmp_path / "kept"):
+        for _ in range(2):
+            for i in range(3):
+                dataset[i]
+        assert numbers()[0] > 0
+        written, used = (many(numbers()[0], "late picture"), numbers()[1])
+        for what in (dataset, DataLoader(dataset)):
+            line = next(line for line in gofast.explain(what).lines if line[0] == "  cache")
+            assert line[1] == "C" and f"{written} written" in line[2] and f"used {used} times" in line[2]
+    assert "cache" not in gofast.explain(dataset)
 
 
 def test_later_processes_find_a_folder(pictures: list[str], tmp_path: Path) -> None:
