@@ -99,11 +99,7 @@ class KeptInFolder(Kept):
                     index = self._owned.hold(os.open(self._path(number, "index"), _WRITING, 0o666))
                     if not _is_plain(index):
                         raise OSError(errno.EPERM, "an index that is no file of its own")
-                    self._own, self._index, self._fds[number] = (
-                        number,
-                        index,
-                        self._owned.hold(_at_random(fd)),
-                    )
+                    self._own, self._index, self._fds[number] = number, index, self._at_random(fd)
                     self._numbers[0] = (max(os.fstat(fd).st_size, HEAD_BYTES) + 63) // 64 * 64
                     self._numbers[1] = (os.fstat(self._index).st_size + 15) // 16
                     return
@@ -123,6 +119,11 @@ class KeptInFolder(Kept):
             os.pwrite(fd, self._head, 0)
         return os.pread(fd, HEAD_BYTES, 0) == self._head
 
+    def _at_random(self, fd: int) -> int:
+        """Holds a file of records, which are read in any order: read-ahead took 3.5 times their bytes."""
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+        return self._owned.hold(fd)
+
     def _look(self) -> None:
         """Reads what is new in the indexes of all files."""
         for number in range(MOST_FILES):
@@ -132,7 +133,7 @@ class KeptInFolder(Kept):
                     if not _is_plain(fd) or os.pread(fd, HEAD_BYTES, 0) != self._head:
                         os.close(fd)
                         continue
-                    self._fds[number] = self._owned.hold(_at_random(fd))
+                    self._fds[number] = self._at_random(fd)
                 self._read_index(number)
             except FileNotFoundError:
                 return  # they are numbered without gaps
@@ -272,12 +273,6 @@ def _is_plain(fd: int) -> bool:
     """Whether it is a file that has no other name: nobody's own."""
     found = os.fstat(fd)
     return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
-
-
-def _at_random(fd: int) -> int:
-    """A file of records, which are read in any order: the system's read-ahead read 3.5 times their bytes."""
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
-    return fd
 
 
 def open_safely(path: str, flags: int) -> int:
