@@ -131,7 +131,7 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 		Count: schema.Count, Targets: targets,
 		Config: reader.Config{File: &reader.File{
 			Root: string(schema.Root), Paths: base + uintptr(schema.PathsOffset), Offsets: base + uintptr(schema.PathOffsetsOffset)}},
-		Seed: options.Seed, Epoch: uintptr(epoch), Facts: uintptr(epoch) + 8, Lasting: true,
+		Seed: options.Seed, Epoch: uintptr(epoch), Facts: uintptr(epoch) + 8, Lasting: 1,
 	}, options.Options)
 	if err != nil {
 		_, _ = unix.Munmap(index), unix.Munmap(own)

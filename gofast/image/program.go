@@ -36,7 +36,7 @@ type Files struct {
 	Targets uintptr      `json:"targets"` // address of int32[count], the labels; 0 without
 	Extents uintptr      `json:"extents"` // address of source.Extent[count]; 0: each sample is all of the object of its number
 	Facts   uintptr      `json:"facts"`   // address of gf_facts[count] (reader/extent.h), zeros at first
-	Lasting bool         `json:"lasting"` // they come again in each epoch
+	Lasting uint32       `json:"lasting"` // they come again in each epoch: the number that their marks have (jpeg.LoadMarks), or 1; else 0
 	Stored  *Stored      `json:"stored"`  // they are no files, but pixels in memory: then no reader, extents and facts are needed
 	Kept    *kept.Config `json:"kept"`    // where that is kept which the certain steps make, if there are any; nil: nowhere
 }
@@ -120,9 +120,7 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 		}
 		c.reader = (*C.gf_reader)(made)
 	}
-	if files.Lasting {
-		c.lasting = 1
-	}
+	c.lasting = C.uint32_t(files.Lasting)
 	c.seed = C.uint64_t(files.Seed)
 	c.epoch = (*C.uint64_t)(C.as_pointer(C.uintptr_t(files.Epoch)))
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))

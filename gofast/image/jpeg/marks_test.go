@@ -14,16 +14,19 @@ import (
 )
 
 // newMarks gives the process memory for marks until the test ends.
-func newMarks(t testing.TB, size int) {
+func newMarks(t testing.TB, size int) { keyedMarks(t, size, 0) }
+
+// keyedMarks are those of a process that has found a key.
+func keyedMarks(t testing.TB, size int, key uint64) {
 	t.Helper()
 	needLibrary(t)
 	memory, err := unix.Mmap(-1, 0, size+1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
 	}
-	useMarks(memory[:size])
+	useMarks(memory[:size], key)
 	t.Cleanup(func() {
-		useMarks(nil)
+		useMarks(nil, 0)
 		_ = unix.Munmap(memory)
 	})
 }
@@ -141,7 +144,7 @@ func BenchmarkCrops(b *testing.B) {
 			name = "marked"
 		}
 		b.Run(name, func(b *testing.B) {
-			useMarks(nil)
+			useMarks(nil, 0)
 			if marked {
 				newMarks(b, 64<<20)
 			}

@@ -25,7 +25,7 @@ typedef struct {
 
     const uint8_t *data;
     size_t n, shown; // bytes of the file, and how many of them the library may see
-    int comes_again;
+    uint32_t comes_again;
     int64_t max_pixels;
     int finishing;
     int many_scans, clean;

@@ -110,7 +110,7 @@ class Files(TypedDict):
     targets: int
     extents: int
     facts: int
-    lasting: bool
+    lasting: int
     kept: KeptPlace | None
 
 

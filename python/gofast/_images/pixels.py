@@ -93,6 +93,6 @@ class Pixels(PictureFiles):
             "targets": 0,
             "extents": 0,
             "facts": 0,
-            "lasting": False,
+            "lasting": 0,
             "kept": None,
         }

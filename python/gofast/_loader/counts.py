@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from .. import errors
-from .._core import engine
+from .._core import engine, marks
 from .._core.tally import Tally, busy, stages
 
 _MOST_REASONS = 100  # texts may name what is different in every file
@@ -105,6 +105,7 @@ class Counts:
         """An epoch is over. The first to say so counts its time."""
         if self._running.pop(id(epoch), None) is not None:
             self.numbers.add("ns", time.perf_counter_ns() - epoch.began)
+            marks.shared.save()
 
     def add(self, *, everywhere: bool = True, **numbers: int) -> None:
         """Adds to counters, ``batches=1``: to those of the process too, unless everywhere is False."""
