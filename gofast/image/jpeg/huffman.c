@@ -156,10 +156,20 @@ int huffman_begin(huffman *h, const lj_decompress *d) {
 // The number of bits that are not taken yet; negative after the end of the data.
 static int64_t bits_left(const huffman *h) { return (h->data + h->size - h->next) * 8 + h->count; }
 
-static int restart(huffman *h) {
-    if (bits_left(h) >= 8 || h->marker != 0xd0 + (int)(h->restarts++ & 7) || !next_bytes(h)) return 0;
+static int next_interval(huffman *h) {
+    if (h->marker != 0xd0 + (int)(h->restarts++ & 7) || !next_bytes(h)) return 0;
     memset(h->last_dc, 0, sizeof h->last_dc);
-    h->until_restart = h->interval - 1;
+    h->until_restart = h->interval;
+    return 1;
+}
+
+// Goes on at the interval that an MCU is in, if that is ahead. Nothing in those before can change it: whatever is wrong there,
+// the library goes on at the next marker too.
+static int skip_intervals(huffman *h, uint32_t mcu) {
+    while (mcu / h->interval > h->restarts) {
+        if (!next_interval(h)) return 0;
+        h->mcu = h->restarts * h->interval;
+    }
     return 1;
 }
 
@@ -331,7 +341,10 @@ static void enter(huffman *h, uint32_t mcu) {
 static int next_mcu(huffman *h, huffman_block *const *blocks) {
     if (h->mcu == h->next_mark) note(h);
     h->mcu++;
-    if (h->interval && h->until_restart-- == 0 && !restart(h)) return 0;
+    if (h->interval) {
+        if (h->until_restart == 0 && (bits_left(h) >= 8 || !next_interval(h))) return 0;
+        h->until_restart--;
+    }
     int ok;
 #ifdef __x86_64__
     if (__builtin_cpu_supports("bmi2")) ok = blocks ? keep_bmi2(h, blocks) : skip_bmi2(h);
@@ -343,6 +356,7 @@ static int next_mcu(huffman *h, huffman_block *const *blocks) {
 
 int huffman_mcu(huffman *h, uint32_t mcu, huffman_block *const *blocks) {
     if (h->marks && mcu != h->mcu) enter(h, mcu);
+    if (h->interval && mcu != h->mcu && !skip_intervals(h, mcu)) return 0;
     while (h->mcu < mcu)
         if (!next_mcu(h, NULL)) return 0;
     return next_mcu(h, blocks);
