@@ -258,7 +258,7 @@ class DataLoader(TorchDataLoader[T]):
               dataset of yours asks one of gofast's for in this process is in `engine_stats` only.
             - ``padding``: the part of the ids in batches of ``text=`` that was padding, from 0 to 1.
             - ``file_bytes``: read from files of pictures.
-            - ``marked``: JPEGs that were not decoded from their beginning, since an earlier epoch left marks.
+            - ``marked``: JPEGs that were entered at marks of an earlier epoch or run.
             - ``cache_hits``: pictures that were made from what ``cache=`` had of them; ``cache_writes``:
               those that were written there.
             - ``threads``: of the engine, for this loader.
