@@ -13,6 +13,7 @@ from ._core.memory import Room, RoomMemory
 from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.view import Line, Output
+from ._tables import blocks
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, Drawn, Even
 from ._tables.cells import Place
@@ -31,10 +32,7 @@ from ._tables.stream_windows import RAISE, StreamWindows
 from ._tables.window import Some, Window, batches
 from .table import Limits
 
-_USUAL = 64 << 20  # of the matrix, decoded at a time where no block is asked for: a batch is there soon
 _THREAD = 20 << 20  # what a thread may need while it decodes
-_BLOCKS = 32  # of a window: the more, the better rows are mixed
-_BLOCK = 256 << 10  # bytes of one, at least: reading less at a time is slow
 
 
 class TableStream(BlockStream):
@@ -211,7 +209,7 @@ class TableStream(BlockStream):
 
     def _cut(self, source: StreamSource) -> Found:
         row = source.bytes_of(1) - source.bytes_of(0)
-        block = max(min(self._rooms_most // 2 // _BLOCKS, _USUAL), _BLOCK)
+        block = blocks.block_bytes(self._rooms_most // 2)
         label = f"counting rows of {many(len(self._stamps), 'file')}"
         pieces, most = source.cut(max(block // max(row, 1), 1), label), 1
         if pieces:  # its type is probably that of all
@@ -234,7 +232,7 @@ class TableStream(BlockStream):
     def _order(self, source: StreamSource, drawn: Drawn) -> BlockOrder:
         found = self._found(source)
         # Two windows are in memory, and rooms for them are a 16th larger.
-        room = self._rooms_most * 15 // 32 if drawn.seed is not None else _USUAL
+        room = self._rooms_most * 15 // 32 if drawn.seed is not None else blocks.USUAL
         rows = [piece["rows"] for piece in found.pieces]
         return BlockOrder(rows, max(room // max(self._row_bytes(found), 1), 1), *drawn)
 
@@ -266,7 +264,7 @@ class TableStream(BlockStream):
             )
         info = get_worker_info()
         if drawn.seed is None and info is None and self._world == 1:
-            usual = min(max(self._rooms_most // 8, 1 << 20), _USUAL)
+            usual = min(max(self._rooms_most // 8, 1 << 20), blocks.USUAL)
             yield from self._windows.in_order(source, usual)
             return
         found = self._found(source)

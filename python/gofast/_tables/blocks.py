@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 Even = Literal["drop", "pad", "error"]
 
+USUAL = 64 << 20  # bytes of a window in the order of the files: a batch is there soon
+_BLOCKS = 32  # of a window: the more, the better rows are mixed
+_BLOCK = 256 << 10  # bytes of one, at least: reading less at a time is slow
+
+
+def block_bytes(window: int) -> int:
+    """The size of a block, of windows of so many bytes."""
+    return max(min(window // _BLOCKS, USUAL), _BLOCK)
+
 
 class Drawn(NamedTuple):
     """What an epoch's order is a function of. No seed: rows come as they are in the files."""

@@ -13,14 +13,12 @@ from .. import errors
 from .._core.memory import Room
 from .._core.operation import Begun
 from .._loader.stream import forked
+from . import blocks
 from .file_arrays import FileArray
 from .hdf5_bands import SMALLER, Bands, least
 from .stream_source import Rooms
 
 _PAGE = 4096  # each array begins on a page of its own
-_USUAL = 64 << 20  # bytes of a window in the order of the file: the first batch is there soon
-_BLOCKS = 32  # of a window, where they are permuted: the more, the better rows are mixed
-_BLOCK = 256 << 10  # bytes of one, at least: reading less at a time is slow
 
 Stored = FileArray | Bands
 Values = np.ndarray[Any, Any]
@@ -57,12 +55,10 @@ class Windows:
         self._room = memory // 8 * 5
         self._decoding = memory // 4 // max(sum(isinstance(one, Bands) for one in arrays), 1)
         total = arrays[0].shape[0]
-        row = sum(math.prod(one.shape[1:]) * one.dtype.itemsize for one in arrays)
+        row = max(sum(math.prod(one.shape[1:]) * one.dtype.itemsize for one in arrays), 1)
         bands = [one for one in arrays if isinstance(one, Bands)]
         step = min(math.lcm(*(one.step for one in bands)), total)
-        fits = (self._room // 2 * 15 // 16 - (len(arrays) + 1) * _PAGE) // max(
-            row, 1
-        )  # a room is a 16th larger
+        fits = (self._room // 2 * 15 // 16 - (len(arrays) + 1) * _PAGE) // row  # a room is a 16th larger
         most = min([fits, *(one.most_rows(self._decoding) for one in bands)])
         if step > most:
             each = "".join(f", {one.step} of a chunk of {one.name!r}" for one in bands)
@@ -71,15 +67,15 @@ class Windows:
                 f"{step} rows of {row} bytes are in memory together{each}: they need "
                 f"memory={needed}, and {memory} are given: {SMALLER}"
             )
-        wanted = min(max(most // _BLOCKS, _BLOCK // max(row, 1)), _USUAL // max(row, 1), most)
+        wanted = min(blocks.block_bytes(most * row) // row, most)
         block = max(wanted // max(step, 1), 1) * step
         self.blocks = [range(at, min(at + block, total)) for at in range(0, total, max(block, 1))]
-        self.rows = most if permuted else min(most, max(_USUAL // max(row, 1), 1))
+        self.rows = most if permuted else min(most, max(blocks.USUAL // row, 1))
 
-    def runs(self, blocks: Sequence[int]) -> list[range]:
+    def runs(self, wanted: Sequence[int]) -> list[range]:
         """The rows of these blocks, in the order of the file."""
         made = list[range]()
-        for block in sorted(blocks):
+        for block in sorted(wanted):
             rows = self.blocks[block]
             if made and made[-1].stop == rows.start:
                 rows = range(made.pop().start, rows.stop)

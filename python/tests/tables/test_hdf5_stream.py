@@ -30,7 +30,7 @@ import gofast
 from gofast import HDF5Dataset, HDF5Stream, errors
 from gofast._core import table_operations
 from gofast._core.memory import Room
-from gofast._tables import hdf5_windows, stream_options
+from gofast._tables import blocks, stream_options
 from gofast._tables.blocks import Drawn
 from same import difference
 
@@ -42,8 +42,8 @@ SMALL = 1 << 20
 def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Windows that test files have several of."""
     monkeypatch.setattr(stream_options, "_LEAST", 1)
-    monkeypatch.setattr(hdf5_windows, "_USUAL", 1 << 15)
-    monkeypatch.setattr(hdf5_windows, "_BLOCK", 1 << 10)
+    monkeypatch.setattr(blocks, "USUAL", 1 << 15)
+    monkeypatch.setattr(blocks, "_BLOCK", 1 << 10)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fallbacks on purpose
         yield

@@ -40,9 +40,9 @@ def Stream(path: Any, **options: Any) -> TableStream:
 def _pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that test files have several of."""
     monkeypatch.setattr(stream_options, "_LEAST", 1)
-    monkeypatch.setattr(gofast.stream, "_USUAL", 1 << 16)
+    monkeypatch.setattr(blocks, "USUAL", 1 << 16)
     monkeypatch.setattr(gofast.stream, "_THREAD", 1)
-    monkeypatch.setattr(gofast.stream, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(blocks, "_BLOCK", 1 << 12)
 
 
 def whole(batches: list[Any]) -> Any:
