@@ -4,7 +4,8 @@
     python -m benchmarks.storage [--only csv,hdf5] [--rounds 3] [--rows 3000000]
 
 How sides take turns is said in turns.py. Files are made in build/benchmarks. hdf5 is uint8 pictures without
-chunks, and hdf5-gzip with h5py's own chunks; both are shuffled. tfrecord and generator decode the photographs
+chunks, and hdf5-gzip with h5py's own chunks; both are shuffled. hdf5-stream is 246 MB of the latter, within
+100 MB; h5py reads 30 random rows, and its time is scaled. tfrecord and generator decode the photographs
 of $GOFAST_TEST_DATA/imagenet-500 for RandomResizedCrop(224).
 """
 
@@ -22,7 +23,8 @@ from benchmarks.turns import Epoch, photographs
 
 BATCH = 64
 STREAM_BATCH, STREAM_ROWS, STREAM_COLUMNS = 4096, 250_000, 20
-ARRAYS = {"hdf5": (20_000, 64, 64, 3), "hdf5-gzip": (2_000, 64, 64, 3)}
+ARRAYS = {"hdf5": (20_000, 64, 64, 3), "hdf5-gzip": (2_000, 64, 64, 3), "hdf5-stream": (20_000, 64, 64, 3)}
+STREAM_SLOW = 30  # rows that h5py reads of hdf5-stream
 REVIEWS = 200_000
 TABLES = ("pyarrow", "polars", "dataset", "stream", "blocks")
 BY_H5PY = ("h5py", "h5py, 2 workers", "gofast", "gofast, 2 workers")
@@ -31,6 +33,7 @@ CASES = {
     "parquet": TABLES,
     "hdf5": BY_H5PY,
     "hdf5-gzip": BY_H5PY,
+    "hdf5-stream": ("h5py", "gofast"),
     "tfrecord": ("tfrecord", "tf.data", "gofast", "gofast, cache"),
     "generator": ("torch", "gofast"),
     "text": ("datasets", "datasets, 2 workers", "gofast"),  # 200,000 reviews
@@ -111,12 +114,15 @@ def make_table(kind: str, path: Path, times: int) -> None:
 def hdf5(path: str, side: str) -> Epoch:
     """Shuffled epochs of pictures and labels. The peer is what articles end with: h5py, opened lazily."""
     import torch
-    from torch.utils.data import DataLoader
+    from torch.utils.data import DataLoader, RandomSampler
 
     import gofast
 
-    workers = 2 if "workers" in side else 0
+    case, workers = Path(path).stem, 2 if "workers" in side else 0
     options: dict[str, Any] = {"shuffle": True, "num_workers": workers, "persistent_workers": workers > 0}
+    if side == "gofast" and case == "hdf5-stream":
+        stream = gofast.HDF5Stream(path, "x", "y", memory="100MB", shuffle="block")
+        return gofast.DataLoader(stream, BATCH).__iter__
     if side.startswith("gofast"):
         return gofast.DataLoader(gofast.HDF5Dataset(path, "x", "y"), BATCH, **options).__iter__
 
@@ -124,7 +130,7 @@ def hdf5(path: str, side: str) -> Epoch:
         file: Any = None
 
         def __len__(self) -> int:
-            return int(ARRAYS[Path(path).stem][0])
+            return int(ARRAYS[case][0])
 
         def __getitem__(self, index: int) -> Any:
             import h5py
@@ -133,6 +139,8 @@ def hdf5(path: str, side: str) -> Epoch:
             return torch.from_numpy(self.file["x"][index]), int(self.file["y"][index])
 
     lazy: Any = Lazy()
+    if case == "hdf5-stream":
+        options = {"sampler": RandomSampler(lazy, num_samples=STREAM_SLOW)}
     return DataLoader(lazy, BATCH, **options).__iter__
 
 
@@ -142,7 +150,7 @@ def make_hdf5(kind: str, path: Path) -> None:
     import numpy as np
 
     random = np.random.default_rng(0)
-    packed = {"chunks": True, "compression": "gzip"} if kind == "hdf5-gzip" else {}
+    packed = {"chunks": True, "compression": "gzip"} if kind != "hdf5" else {}
     with h5py.File(path, "w") as file:
         file.create_dataset("x", data=random.integers(0, 16, ARRAYS[kind], np.uint8), **packed)
         file.create_dataset("y", data=random.integers(0, 10, len(file["x"])))
@@ -264,7 +272,8 @@ def child(case: str, side: str, place: str) -> list[float]:
     if case in ("csv", "parquet"):
         return turns.timed(lambda: tables(place, side), 2)
     if case in ARRAYS:
-        return turns.timed(lambda: hdf5(place, side), 3)
+        scale = ARRAYS[case][0] / STREAM_SLOW if (case, side) == ("hdf5-stream", "h5py") else 1
+        return [took * scale for took in turns.timed(lambda: hdf5(place, side), 3)]
     if case == "text":
         from benchmarks import texts
 
