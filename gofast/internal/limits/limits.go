@@ -78,6 +78,9 @@ func (b *Budget) Reserve(n int64, what string) error {
 	return nil
 }
 
+// Left is how many bytes can be reserved.
+func (b *Budget) Left() int64 { return b.limit - b.used.Load() }
+
 // Release gives n bytes back.
 func (b *Budget) Release(n int64) { b.used.Add(-n) }
 

@@ -76,6 +76,45 @@ func TestScratchIsGivenUpForTheNextFile(t *testing.T) {
 	}
 }
 
+// A tile is as wide as what workers left allows, and narrow again where that was not enough.
+func TestATileTakesWhatIsLeft(t *testing.T) {
+	type row struct{ A, B, C, D, E, F int64 }
+	rows, rng, ctx := make([]row, 500_000), rand.New(rand.NewPCG(3, 4)), context.Background()
+	for i := range rows {
+		rows[i] = row{rng.Int64() >> 1, rng.Int64() >> 1, rng.Int64() >> 1, rng.Int64() >> 1, int64(i) << 32, -1}
+	}
+	path := wrote(t, t.TempDir(), "a.parquet", rows)
+	var first []byte
+	for _, limit := range []int64{100 << 20, 28 << 20} {
+		s, _, err := OpenStream(ctx, []string{path}, Options{Threads: 1, Limits: limits.Limits{Memory: limit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		pieces, err := s.Cut(ctx, 1<<20, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []int64
+		for range 3 {
+			memory := make([]byte, 25<<20)
+			if _, err := s.Decode(ctx, pieces, memory); err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = memory
+			}
+			if !bytes.Equal(memory, first) {
+				t.Fatalf("with a limit of %d, another table", limit)
+			}
+			left = append(left, s.o.budget.Left())
+		}
+		if wide := left[0]-left[1] > 5<<20; wide != (limit > 50<<20) {
+			t.Errorf("with a limit of %d, %v are left after each decode", limit, left)
+		}
+	}
+}
+
 func wrote[T any](t *testing.T, folder, name string, rows []T) string {
 	t.Helper()
 	var b bytes.Buffer

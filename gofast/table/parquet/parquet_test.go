@@ -148,7 +148,7 @@ func TestTilesAreCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tiles, _ := r.(*Reader).plan(columnsOf, nil, 1); len(tiles) < 2 {
+	if tiles, _ := r.(*Reader).plan(columnsOf, nil, 1, tileBytes); len(tiles) < 2 {
 		t.Fatalf("%d bytes in %d tile", rows*columns, len(tiles))
 	}
 	d, err := tabletest.Decode(t.Context(), r, all(r), nil, 1<<30)

@@ -20,7 +20,7 @@ func (r *Reader) Range(ctx context.Context, sel table.Selection) (features table
 		features.Float = features.Float || c.kind.isFloat()
 	}
 	var mu sync.Mutex
-	tiles, jobs := r.plan(featureColumns, nil, 1)
+	tiles, jobs := r.plan(featureColumns, nil, 1, tileBytes)
 	for _, t := range tiles {
 		jobs = append(jobs, t.jobs...)
 	}

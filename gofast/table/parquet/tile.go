@@ -36,7 +36,7 @@ func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*
 	crew := r.newCrew()
 	defer crew.done()
 	m := dst.Features
-	tiles, jobs := r.plan(features, labels, m.Type.Size())
+	tiles, jobs := r.plan(features, labels, m.Type.Size(), crew.widest())
 	for _, t := range append(tiles, nil) {
 		var cells []T
 		if t != nil {
@@ -70,6 +70,7 @@ func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*
 			return err
 		}
 	}
+	crew.met = true
 	return nil
 }
 
