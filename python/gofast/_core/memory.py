@@ -126,6 +126,14 @@ class RoomMemory(Memory):
         self._lay_out(room.bytes, layout)
 
 
+class CopiedMemory(Memory):
+    """Some rows of a table."""
+
+    def __init__(self, table: Memory, rows: npt.NDArray[np.int64]) -> None:
+        self.layout = table.layout._replace(rows=len(rows))
+        self.features, self.labels = table.features[rows], table.labels[rows]
+
+
 class MappedMemory(Memory):
     """A read-only mapping of a decoded table. Owns its descriptor."""
 

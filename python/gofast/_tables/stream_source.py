@@ -160,7 +160,7 @@ class StreamSource:
             if room is None and done is not None:
                 yield done
                 done = None
-                room = rooms.take(size, beyond=True)  # rows of a batch that is not full hold the rest
+                room = rooms.take(size)
             assert room is not None
             begun = _Begun(pieces, room, self._begin(pieces, room))
             if done is not None:

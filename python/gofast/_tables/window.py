@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.utils.data import default_collate
 
-from .._core.memory import Memory
+from .._core.memory import CopiedMemory, Memory
 from .._loader.filler import Filler, threads_here
 from .._loader.flights import FLIGHT_BYTES, FLIGHTS_AHEAD
 from .._loader.stream import Stream, Ticket
@@ -43,7 +43,7 @@ class Window(RowDataset):
     ) -> None:
         self._memory = memory
         self._fill_value, self._locate = fill_value, locate
-        self._end = end
+        self._options, self._end = options, end
         super().__init__(**options)
 
     def end(self) -> None:
@@ -52,6 +52,12 @@ class Window(RowDataset):
         if self._end is not None:
             self._end()
             self._end = None
+
+    def copied(self, rows: torch.Tensor) -> Window:
+        """These rows, in memory of their own."""
+        numbers, locate = rows.numpy(), self._locate
+        memory = CopiedMemory(self._memory, numbers)
+        return Window(memory, self._fill_value, lambda row: locate(int(numbers[row])), self._options)
 
     def _place(self, row: int) -> Place:
         return self._locate(row)
@@ -73,39 +79,31 @@ def batches(
 ) -> Iterator[tuple[Any, int]]:
     """Batches of the rows that are given, with the number of their rows. A window ends with its last row.
 
+    What is left of a window is copied: its memory is for the next but one, which is decoded from now on.
+
     Args:
         collate: called with the rows of a batch; None: torch's own.
     """
     waiting, count = list[Some](), 0  # of a batch that is not full
-    maker, held = _Maker(collate), list[Window]()
-    try:
-        for window, rows in given:
-            held.append(window)
-            start, total = 0, len(rows)
-            if waiting:
-                start = min(size - count, total)
-                waiting.append((window, rows[:start]))
-                count += start
-                if count < size:
-                    continue
-                yield maker.made(waiting), size
-                for used in held[:-1]:
-                    used.end()
-                waiting, count, held = [], 0, [window]
-            whole = total - (total - start) % size
-            if start < whole:
-                yield from ((batch, size) for batch in maker.of_one(window, rows[start:whole], size))
-                start = whole
-            if start < total:
-                waiting, count = [(window, rows[start:])], total - start
-            else:
-                window.end()
-                held = []
-        if waiting and not drop_last:
-            yield maker.made(waiting), count
-    finally:  # whoever iterates may stop anywhere
-        for window in held:
+    maker = _Maker(collate)
+    for window, rows in given:
+        try:
+            if waiting and count + len(rows) >= size:
+                yield maker.made([*waiting, (window, rows[: size - count])]), size
+                rows = rows[size - count :]
+                for left, _ in waiting:
+                    left.end()
+                waiting, count = [], 0
+            whole = 0 if waiting else len(rows) // size * size
+            if whole:
+                yield from ((batch, size) for batch in maker.of_one(window, rows[:whole], size))
+            if len(rows := rows[whole:]):
+                waiting.append((window.copied(rows), torch.arange(len(rows), device="cpu")))
+                count += len(rows)
+        finally:  # whoever iterates may stop anywhere
             window.end()
+    if waiting and not drop_last:
+        yield maker.made(waiting), count
 
 
 class _Maker:
