@@ -46,9 +46,15 @@ def alone(folder: str, old: Stamp | None) -> Iterator[int]:
     try:
         if old is not None and files.stamp(folder) == old:
             with writing(folder):
-                empty, fd = fd, locked(whole)  # before it has the name that others look for
-                os.close(empty)
-                os.replace(whole, path)
+                empty = fd
+                try:
+                    fd = locked(whole)
+                    os.replace(whole, path)
+                finally:
+                    if (
+                        fd != empty
+                    ):  # held until its name is the other's: whoever had it would lock `whole` too
+                        os.close(empty)
         yield fd
     finally:
         if os.fstat(fd).st_size == 0:  # nothing was begun

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import random
@@ -98,6 +99,27 @@ def test_what_is_written_is_not_made_again(tmp_path: Path, monkeypatch: pytest.M
     gofast.preprocess(of, path)
     again = of.made[1:90] > 0
     assert int(again.sum()) <= 16  # those that are compared, before and behind
+    check(path)
+
+
+def test_others_wait_while_a_set_becomes_an_unfinished_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of, path, replace, tried = Slow(), tmp_path / "set", os.replace, list[str]()
+
+    def replaced(source: str, target: str) -> None:
+        for name in (source, target) if target.endswith("unfinished.jsonl") else ():
+            fd = os.open(name, os.O_RDWR)
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.close(fd)
+            tried.append(Path(name).name)
+        replace(source, target)
+
+    gofast.preprocess(of, path)
+    monkeypatch.setattr(os, "replace", replaced)
+    gofast.preprocess(of, path, overwrite=True)
+    assert tried == ["set.jsonl", "unfinished.jsonl"]
     check(path)
 
 
