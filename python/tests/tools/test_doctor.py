@@ -420,9 +420,9 @@ def test_a_loader_that_gives_its_batches_once() -> None:
 def test_the_engine_tells_of_its_stages(tmp_path: Path, roomy: Machine) -> None:
     planted.Photos(tmp_path)
     dataset = gofast.ImageFiles(
-        [str(tmp_path / "large.jpg")] * 256, transform=T.Compose([T.CenterCrop(64), T.ToTensor()])
+        [str(tmp_path / "large.jpg")] * 1024, transform=T.Compose([T.CenterCrop(64), T.ToTensor()])
     )
-    report = examined(gofast.DataLoader(dataset, 4), planted.quick_step, roomy, "slow_decode")
+    report = examined(gofast.DataLoader(dataset, 16), planted.quick_step, roomy, "slow_decode")
     assert report.code == "slow_decode"
     stages = report.to_dict()["stages"]
     assert stages["entropy"] > stages["read"]
