@@ -56,11 +56,7 @@ func saveMarks(c struct {
 	Datasets []jpeg.KeptMarks `json:"datasets"`
 	Wait     bool             `json:"wait"`
 }) (any, error) {
-	if c.Wait {
-		jpeg.SaveMarks(context.Background(), c.Datasets, true)
-	} else {
-		go jpeg.SaveMarks(context.Background(), c.Datasets, false)
-	}
+	jpeg.SaveMarks(context.Background(), c.Datasets, c.Wait)
 	return nil, nil
 }
 

@@ -7,9 +7,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"io/fs"
+	"math"
+	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,11 +37,16 @@ type KeptMarks struct {
 	Least  int    `json:"least"`  // bytes that are worth a file
 }
 
-// keeping is held by whoever reads or writes marks; kept are the bytes that a file is known to have.
+// mostKept are the bytes of all datasets' marks together: a home may be small, and a dataset may have another path in each run.
+const mostKept = 1 << 30
+
 var (
-	keeping sync.Mutex
-	kept    = map[string]int{}
+	saving   sync.Mutex         // held by whoever writes marks
+	kept     sync.Map           // of a path, the bytes of marks that its file is known to have; unwritable: no more are written
+	patience = 30 * time.Second // for other processes that write the same file
 )
+
+const unwritable = math.MaxInt / 2
 
 func marksArtefact(path, kind string, of []byte) *store.Artefact {
 	return &store.Artefact{Op: "marks", Kind: kind, Version: marksVersion, Path: path, Of: sha256.Sum256(of), Threads: 1}
@@ -79,8 +89,6 @@ func written(ctx context.Context, a *store.Artefact, file *atomicfile.File, data
 
 // Load takes over what an earlier run has kept.
 func (k KeptMarks) Load() {
-	keeping.Lock()
-	defer keeping.Unlock()
 	if key := uint64(C.gf_jpeg_marks_key()); key != 0 {
 		k.load(context.Background(), key)
 	}
@@ -95,6 +103,7 @@ func (k KeptMarks) load(ctx context.Context, key uint64) (size int) {
 		return 0
 	}
 	defer r.Close()
+	_ = os.Chtimes(k.Path, time.Time{}, time.Now()) // it is used: see makeRoom
 	// Copied first, since a fault in C would end the process.
 	piece := make([]byte, 1<<20)
 	for at := 0; at < len(r.Data); {
@@ -105,7 +114,7 @@ func (k KeptMarks) load(ctx context.Context, key uint64) (size int) {
 		}
 		at += took
 	}
-	kept[k.Path] = len(r.Data)
+	kept.Store(k.Path, len(r.Data))
 	return len(r.Data)
 }
 
@@ -113,17 +122,24 @@ func (k KeptMarks) artefact(key uint64) *store.Artefact {
 	return marksArtefact(k.Path, "marks", binary.NativeEndian.AppendUint64(nil, key))
 }
 
-// SaveMarks keeps marks for later runs where there are a sixteenth more of them than a file has. It returns at once if it is
-// busy with that, unless wait is set.
+// SaveMarks keeps marks for later runs where there are a sixteenth more of them than a file has. Unless wait is set, that is
+// done in the background, or not at all if it is being done. When a call with wait returns, nobody uses the memory of marks.
 func SaveMarks(ctx context.Context, all []KeptMarks, wait bool) {
 	if wait {
-		keeping.Lock()
-	} else if !keeping.TryLock() {
+		saving.Lock()
+	} else if !saving.TryLock() {
 		return
 	}
-	defer keeping.Unlock()
-	for _, k := range all {
-		k.save(ctx)
+	save := func() {
+		defer saving.Unlock()
+		for _, k := range all {
+			k.save(ctx)
+		}
+	}
+	if wait {
+		save()
+	} else {
+		go save()
 	}
 }
 
@@ -133,9 +149,15 @@ func (k KeptMarks) size() int {
 
 func (k KeptMarks) save(ctx context.Context) {
 	defer func() { _ = recover() }()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	key := uint64(C.gf_jpeg_marks_key())
 	enough := func() bool {
-		size, has := k.size(), kept[k.Path]
+		known, _ := kept.Load(k.Path)
+		size, has := k.size(), 0
+		if known != nil {
+			has = known.(int)
+		}
 		return size >= k.Least && size > has+has/16
 	}
 	if key == 0 || !enough() || !settleKey(ctx, filepath.Dir(k.Path), key) {
@@ -143,7 +165,7 @@ func (k KeptMarks) save(ctx context.Context) {
 	}
 	// What another process has kept meanwhile is taken over first: ranks see different files.
 	there := func() bool { return k.load(ctx, key) > 0 && !enough() }
-	_ = store.Once(ctx, "marks", k.Path, there, func(file *atomicfile.File) error {
+	err := store.Once(ctx, "marks", k.Path, there, func(file *atomicfile.File) error {
 		size := k.size()
 		data, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 		if err != nil {
@@ -151,10 +173,36 @@ func (k KeptMarks) save(ctx context.Context) {
 		}
 		defer func() { _ = unix.Munmap(data) }()
 		n := int(C.gf_jpeg_marks_save(C.uint32_t(k.Number), C.size_t(k.Files), (*C.uint8_t)(unsafe.SliceData(data)), C.size_t(size)))
+		makeRoom(k.Path, mostKept-int64(n))
 		err = written(ctx, k.artefact(key), file, data[:n])
 		if err == nil {
-			kept[k.Path] = n
+			kept.Store(k.Path, n)
 		}
 		return err
 	})
+	if err != nil { // a full disk is not filled again at each epoch's end, when the user writes checkpoints
+		kept.Store(k.Path, unwritable)
+	}
+}
+
+// makeRoom removes marks of other datasets, those first that were not used for longest, until they have so many bytes.
+func makeRoom(path string, most int64) {
+	stay := []string{"key", filepath.Base(path), filepath.Base(path) + ".part"}
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	var others []fs.FileInfo
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && !slices.Contains(stay, entry.Name()) {
+			others = append(others, info)
+			most -= info.Size()
+		}
+	}
+	slices.SortFunc(others, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, other := range others {
+		if most >= 0 {
+			return
+		}
+		if os.Remove(filepath.Join(filepath.Dir(path), other.Name())) == nil {
+			most += other.Size()
+		}
+	}
 }

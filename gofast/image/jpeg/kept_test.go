@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"image"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/store"
@@ -22,7 +24,7 @@ var low = image.Rect(10, 400, 300, 470)
 func nextRun(t *testing.T, k KeptMarks) pair {
 	t.Helper()
 	keyedMarks(t, 1<<20, marksKey(filepath.Dir(k.Path)))
-	delete(kept, k.Path)
+	kept.Delete(k.Path)
 	k.Load()
 	p := newPair(t)
 	p.ours.ComesAgain = true
@@ -77,7 +79,7 @@ func TestRanksKeepTheirMarksTogether(t *testing.T) {
 	k := keptOf(t, files[0])
 	k.Files = 2
 	keyedMarks(t, 64<<20, marksKey(filepath.Dir(k.Path))) // began before the other had kept anything
-	delete(kept, k.Path)
+	kept.Delete(k.Path)
 	p := newPair(t)
 	p.ours.ComesAgain = true
 	p.agree(t, files[1], low)
@@ -187,5 +189,82 @@ func TestForgedMarks(t *testing.T) {
 			_, _ = p.ours.Decode(file, part(random, image.Pt(640, 480)))
 		}
 		SaveMarks(t.Context(), []KeptMarks{k}, true)
+	}
+}
+
+// Whoever opens a dataset does not wait until another's marks are on disk, which may take seconds.
+func TestLoadingDoesNotWaitForSaving(t *testing.T) {
+	file := photo(t, 640, 480, false)
+	k := keptOf(t, file)
+	saving.Lock()
+	defer saving.Unlock()
+	p := nextRun(t, k)
+	if p.agree(t, file, low); marked(p.ours) != 1 {
+		t.Error("there are no marks")
+	}
+}
+
+// A process that holds the lock for ever, as a stopped one does, does not keep others from their end.
+func TestSavingDoesNotWaitForEver(t *testing.T) {
+	defer func(was time.Duration) { patience = was }(patience)
+	patience = 10 * time.Millisecond
+	k := keptOf(t, photo(t, 640, 480, false))
+	kept.Delete(k.Path)
+	held, err := atomicfile.Begin(t.Context(), "test", k.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	SaveMarks(t.Context(), []KeptMarks{k}, true)
+	if has, _ := kept.Load(k.Path); has != unwritable {
+		t.Errorf("%v", has)
+	}
+}
+
+func TestAFailedSaveIsNotTriedAgain(t *testing.T) {
+	k := keptOf(t, photo(t, 640, 480, false))
+	other := k
+	other.Path += "x"
+	inside := filepath.Join(other.Path, "inside")
+	if err := os.MkdirAll(inside, 0o700); err != nil { // cannot be replaced
+		t.Fatal(err)
+	}
+	SaveMarks(t.Context(), []KeptMarks{other}, true)
+	if err := errors.Join(os.Remove(inside), os.Remove(other.Path)); err != nil {
+		t.Fatal(err)
+	}
+	SaveMarks(t.Context(), []KeptMarks{other}, true)
+	if _, err := os.Stat(other.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A folder of marks does not grow for ever where each run has its data somewhere else.
+func TestMarksThatNobodyUsesGo(t *testing.T) {
+	k := keptOf(t, photo(t, 640, 480, false))
+	folder := filepath.Dir(k.Path)
+	for i, name := range []string{"damaged", "older", "newer"} {
+		path, at := filepath.Join(folder, name), time.Unix(int64(1000+i), 0)
+		if err := errors.Join(os.WriteFile(path, make([]byte, 100), 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	KeptMarks{Path: filepath.Join(folder, "damaged")}.Load()
+	before, _ := os.Stat(k.Path)
+	makeRoom(filepath.Join(folder, "new"), before.Size()+100)
+	var left []string
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		left = append(left, entry.Name())
+	}
+	if !slices.Equal(left, []string{"key", "marks", "newer"}) {
+		t.Errorf("left: %q", left)
+	}
+	at := time.Unix(1000, 0)
+	_ = os.Chtimes(k.Path, at, at)
+	nextRun(t, k)
+	makeRoom(filepath.Join(folder, "new"), before.Size())
+	if _, err := os.Stat(k.Path); err != nil {
+		t.Error("what was used last is gone")
 	}
 }

@@ -20,8 +20,11 @@ def own_index(kind: str, options: Any) -> str | None:
     """Where the index of a kind with such options is kept, or None where nothing can be kept."""
     folder = os.path.join(user_cache(), kind)
     name = hashlib.blake2b(json.dumps(options, sort_keys=True).encode(), digest_size=16).hexdigest()
+    if not os.path.isabs(folder):  # there is no home: "~" would come to be where the process is
+        return None
     try:
+        folder.encode()  # the core is given text
         os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError:
+    except (OSError, UnicodeEncodeError):
         return None
     return os.path.join(folder, name) if os.access(folder, os.W_OK | os.X_OK) else None

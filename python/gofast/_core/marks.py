@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
 from . import process_operations
 from .kept import own_index, user_cache
 from .machine import Machine
@@ -90,10 +89,15 @@ class Marks:
         return number
 
     def save(self, wait: bool = False) -> None:
-        """Keeps what is new for later runs, in the background; wait: until it is written."""
-        if self._datasets and self._pid == os.getpid():
-            with contextlib.suppress(errors.GofastError):  # the engine is closed
-                process_operations.save_marks({"datasets": [*self._datasets.values()], "wait": wait})
+        """Keeps what is new for later runs, in the background; wait: until it is written, for the last time.
+
+        Python unmaps the memory at its end, and finalizers that end an epoch then come too late.
+        """
+        datasets = [*self._datasets.values()]
+        if datasets and self._pid == os.getpid():
+            if wait:
+                self._datasets, self._guest = {}, True
+            process_operations.save_marks({"datasets": datasets, "wait": wait})
 
     def _keep(self, fd: int) -> None:
         self._fd, self._owned = fd, Owned(fd)

@@ -15,6 +15,7 @@ from torchvision import datasets
 from torchvision import transforms as T
 
 import fresh
+from gofast._core import marks
 from image_data import photograph
 from same import difference
 
@@ -154,3 +155,26 @@ def test_a_killed_process_has_kept_whole_epochs(folder: Path) -> None:
     command = ["-c", code, folder, folder.parent / "made", "ours", 0, 1]
     fresh.run(command, env={**os.environ, "XDG_CACHE_HOME": str(folder.parent / "cache")})
     assert run(folder) == COUNT
+
+
+@pytest.mark.parametrize("cache", ["relative", "~", os.fsdecode(b"caf\xe9")])
+def test_a_cache_that_is_no_place(folder: Path, monkeypatch: pytest.MonkeyPatch, cache: str) -> None:
+    """There is no home, or its name is no text: nothing is kept, and nothing is made where the process is."""
+    where = str(folder.parent / cache) if "caf" in cache else ""
+    home = {} if where else {"HOME": cache}
+    monkeypatch.chdir(folder.parent)
+    assert run(folder, XDG_CACHE_HOME=where, **home) == 0
+    assert run(folder, XDG_CACHE_HOME=where, **home) == 0
+    assert not os.path.exists(cache) or where
+
+
+def test_nothing_is_saved_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finalizer may end an epoch when Python is about to unmap the memory."""
+    saved: list[bool] = []
+    monkeypatch.setattr(marks.process_operations, "save_marks", lambda asked: saved.append(asked["wait"]))
+    ours = marks.Marks()
+    ours._datasets, ours._pid = {"path": {"path": "path", "number": 2, "files": 1, "least": 1}}, os.getpid()
+    ours.save()
+    ours.save(wait=True)
+    ours.save()
+    assert saved == [False, True]
