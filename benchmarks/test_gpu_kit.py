@@ -53,6 +53,7 @@ def test_behind_a_test_that_ends_the_process_the_others_run(tmp_path: Path) -> N
     assert "assert 1 == 2" in fails["why"] and ends["test"].endswith("test_ends_the_process")
 
 
+@pytest.mark.full
 def test_what_was_done_before_the_time_was_up_is_kept(tmp_path: Path) -> None:
     done = kit_run.do(checks(tmp_path, TESTS.replace("os._exit(1)", "time.sleep(90)"), 15), tmp_path, 60)
     assert done["became"] == "not finished" and done["seconds"] < 60

@@ -111,6 +111,7 @@ def test_a_file_that_was_replaced_has_none(folder: Path) -> None:
     assert run(folder) == COUNT - 1
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("how", ["flipped", "folder"])
 def test_what_is_damaged_is_not_used(folder: Path, how: str) -> None:
     run(folder)

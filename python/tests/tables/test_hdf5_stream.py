@@ -372,7 +372,7 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
     iterator = iter(gofast.DataLoader(ours, 32))
     next(iterator)
     os.utime(path, ns=(1, 1))
-    with pytest.raises(errors.ChangedError, match="changed since h5py opened it"):
+    with pytest.raises(errors.ChangedError, match=r"changed (since h5py opened it|while it was read)"):
         list(iterator)
     with pytest.raises(errors.ChangedError):
         next(iter(gofast.DataLoader(ours, 32)))
