@@ -63,7 +63,7 @@ wheel: | $(BIN)/python ## build dist/gofast_torch-<version>-cp310-abi3-<platform
 # Vet is lint's, once; symbols are for debuggers, and traces do not need them.
 GO_TEST = go test -timeout $(GO_TIMEOUT) -vet=off -ldflags='-s -w'
 
-test: lint test-go test-race test-tsan test-python ## everything a change must pass, 15 minutes on two cores
+test: lint test-go test-race test-tsan test-python ## everything a change must pass, 12 minutes on two cores
 
 test-all: test test-full ## everything a release must pass
 
