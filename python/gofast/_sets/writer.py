@@ -46,15 +46,11 @@ def alone(folder: str, old: Stamp | None) -> Iterator[int]:
     try:
         if old is not None and files.stamp(folder) == old:
             with writing(folder):
-                empty = fd
+                empty, fd = fd, locked(whole)
                 try:
-                    fd = locked(whole)
                     os.replace(whole, path)
                 finally:
-                    if (
-                        fd != empty
-                    ):  # held until its name is the other's: whoever had it would lock `whole` too
-                        os.close(empty)
+                    os.close(empty)  # not before: who had that lock meanwhile would lock `whole` too
         yield fd
     finally:
         if os.fstat(fd).st_size == 0:  # nothing was begun
