@@ -206,9 +206,9 @@ func TestLoadingDoesNotWaitForSaving(t *testing.T) {
 
 // A process that holds the lock for ever, as a stopped one does, does not keep others from their end.
 func TestSavingDoesNotWaitForEver(t *testing.T) {
+	k := keptOf(t, photo(t, 640, 480, false))
 	defer func(was time.Duration) { patience = was }(patience)
 	patience = 10 * time.Millisecond
-	k := keptOf(t, photo(t, 640, 480, false))
 	kept.Delete(k.Path)
 	held, err := atomicfile.Begin(t.Context(), "test", k.Path)
 	if err != nil {
