@@ -23,6 +23,14 @@ def python(module: str, root: Path = ROOT) -> str:
     return str(found)
 
 
+def libjpeg() -> dict[str, str]:
+    """What has gofast-bench decode with the user's Pillow's libjpeg, if its wheel has one."""
+    from gofast._core import codecs  # a peer's own environment has no gofast
+
+    found = sorted(path for folder in codecs.folders() for path in Path(folder).glob("libjpeg-*.so.62*"))
+    return {"GOFAST_LIBJPEG": str(found[-1])} if found else {}
+
+
 def folders(root: Path = ROOT) -> list[Path]:
     """The environments that are there: the one that runs this, then those of single peers."""
     return [Path(sys.prefix), *(root / name for name in OWN.values() if (root / name).is_dir())]

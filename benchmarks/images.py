@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import subprocess
-from pathlib import Path
 from typing import Any
 
 from benchmarks import data, environments, report, run, sides
@@ -18,7 +17,6 @@ from benchmarks.client import Client
 from benchmarks.images_report import FIRST, IMAGES, MEMORY, TWO
 from benchmarks.peers.images import DECODERS, FRESH, OURS, PEERS, ROOFS
 from benchmarks.peers.images.contract import BATCH, KINDS, TRAIN, VAL
-from gofast._core import codecs
 
 SECTIONS = (*KINDS, FIRST)
 QUICK_TURN = 0.2
@@ -58,12 +56,10 @@ class ImagesRun(sides.SidesRun):
 
     def decode_alone(self, kind: str, folder: str) -> None:
         """The decoder by itself, on two threads, with the user's libjpeg."""
-        libjpeg = sorted(path for f in codecs.folders() for path in Path(f).glob("libjpeg-*.so.62*"))
-        named = {"GOFAST_LIBJPEG": str(libjpeg[-1])} if libjpeg else {}
         command = ["go", "run", "./benchmarks/gofast-bench", "roof", folder, "--threads", "2", "--json"]
         done = subprocess.run(
             [*command, "--epochs", str(self.rounds), *WORDS[kind]],
-            env={**os.environ, **named}, cwd=report.ROOT, check=True, capture_output=True,
+            env={**os.environ, **environments.libjpeg()}, cwd=report.ROOT, check=True, capture_output=True,
         )  # fmt: skip
         found = json.loads(done.stdout)
         for roof in found["limits"][0]["roofs"]:

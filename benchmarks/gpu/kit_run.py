@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from benchmarks import environments
 from benchmarks.client import ROOT
 from benchmarks.gpu import watched
 from benchmarks.gpu.page import page
@@ -73,12 +74,13 @@ def engine(name: str, *more: str) -> tuple[str, ...]:
 # In the order of what one would miss most.
 OTHERS = ("python/tests/device", "--ignore=python/tests/device/test_gpu.py")
 STANDIN = {"GOFAST_STANDIN": str(ROOT / "libstandin.so")}
+LIBJPEG = environments.libjpeg()
 PARTS = [
     Part("tests", 180, pytest("python/tests/device/test_gpu.py"), WITH_GPU, True),
     *map(case, ("copies", "wire", "resident", "arriving", "training")),
     case("threads", ALWAYS, 100),
-    Part("engine", 40, engine("engine"), ALWAYS),
-    Part("engine to the GPU", 40, engine("engine-gpu", "--device", "cuda"), WITH_GPU),
+    Part("engine", 40, engine("engine"), ALWAYS, environment=LIBJPEG),
+    Part("engine to the GPU", 40, engine("engine-gpu", "--device", "cuda"), WITH_GPU, environment=LIBJPEG),
     Part("tests on the stand-in", SECONDS, pytest(*OTHERS), ALWAYS, True, STANDIN),
 ]
 

@@ -52,7 +52,10 @@ class Moving:
         if not self._moving:
             failed, self._error = self._error, None
             assert failed is not None
-            raise failed
+            try:
+                raise failed
+            finally:
+                del failed  # its traceback keeps this frame and its callers', with pinned memory in them
         try:
             batch = self._moving[0].received()
         except torch.cuda.OutOfMemoryError:

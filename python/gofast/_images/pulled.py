@@ -82,7 +82,10 @@ class PulledRows:
             return self._ready.popleft()
         end, self._end = self._end, StopIteration()
         assert end is not None
-        raise end
+        try:
+            raise end
+        finally:
+            del end  # its traceback keeps this frame and its callers'
 
     def _pull(self) -> None:
         row = self._next()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pathlib
 import threading
 from collections.abc import Callable
@@ -269,6 +270,7 @@ def test_other_streams(tmp_path: pathlib.Path) -> None:
 
 
 def test_prefetch_of_torchs_loader() -> None:
+    gc.collect()  # torch ends a forked worker that finds an earlier test's event or pinned memory
     rows = torch.arange(1000.0).view(100, 10)
     dataset = torch.utils.data.TensorDataset(rows, torch.arange(100))
     for pinned in (False, True):

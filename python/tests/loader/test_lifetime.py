@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,42 @@ def descriptors() -> int:
 
 def mapped_rings() -> int:
     return Path("/proc/self/maps").read_text().count("gofast-ring")
+
+
+LEFT_ALONE = {
+    "rows": lambda: gofast.DataLoader(dataset(), 64),
+    "workers": lambda: gofast.DataLoader(dataset(), 64, num_workers=2),
+    "torch's loader": lambda: DataLoader(dataset(), 64),
+    "a generator's rows": lambda: gofast.IterableDataset([(torch.zeros(3, 8, 8).numpy(), 0)]),
+    "prefetch": lambda: gofast.prefetch(DataLoader(dataset(), 64), "cuda"),
+    "on a device": lambda: gofast.DataLoader(dataset(), 64, device="cuda"),
+}
+
+
+@pytest.mark.usefixtures("standin")
+@pytest.mark.parametrize("kind", LEFT_ALONE)
+def test_an_epochs_end_keeps_no_frame(kind: str) -> None:
+    """One that waits for the garbage collector keeps its callers': models, pinned memory that ends a forked
+    worker, and workers that Python's end waits for."""
+
+    class Thing:
+        pass
+
+    def epoch() -> weakref.ref[Thing]:
+        thing, batches = Thing(), iter(loader)
+        with pytest.raises(StopIteration):
+            while True:
+                next(batches)
+        return weakref.ref(thing)
+
+    loader = LEFT_ALONE[kind]()
+    epoch()
+    gc.collect()
+    gc.disable()
+    try:
+        assert epoch()() is None
+    finally:
+        gc.enable()
 
 
 # ---------------------------------------------------------------- one slot
