@@ -37,7 +37,7 @@ type Sequence interface {
 	// Next is the reader of the rows that end in the next so many bytes of text; of a row that is longer, more. nil:
 	// there are none left. The same rows come again, perhaps fewer, unless Done was called.
 	Next(ctx context.Context, bytes int64) (Reader, error)
-	// Done says that the last part was decoded.
-	Done()
+	// Done says that the last part was decoded. It returns how many bytes of text its rows took.
+	Done() int64
 	Close()
 }

@@ -101,6 +101,9 @@ func (s Selection) FillAt(at int) *float64 {
 // The caller then asks for the Range and decodes again; it never leaves gofast.
 var ErrNarrow = errors.New("value does not fit the storage type")
 
+// ErrFull is returned by Decode of a file whose Rows are not exact when it has more than the target.
+var ErrFull = errors.New("there are more rows than the target holds")
+
 // Matrix is row-major C memory: Rows x Width values of Type, without padding.
 type Matrix struct {
 	Data  []byte
@@ -172,6 +175,11 @@ func (o Options) WithDefaults() Options {
 		o.Budget = limits.NewBudget(o.Limits.Memory)
 	}
 	return o
+}
+
+// Fed is how many threads there is memory for, if each takes so many bytes.
+func (o Options) Fed(each int64) int {
+	return int(max(1, min(int64(o.Threads), o.Limits.Memory/max(each, 1))))
 }
 
 // Reader is one open file of a table. Its methods may use several goroutines

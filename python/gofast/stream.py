@@ -32,8 +32,6 @@ from ._tables.stream_windows import RAISE, StreamWindows
 from ._tables.window import Some, Window, batches
 from .table import Limits
 
-_THREAD = 20 << 20  # what a thread may need while it decodes
-
 
 class TableStream(BlockStream):
     """Rows of CSV, TSV, Parquet, Arrow, npy and npz files, decoded in pieces while batches go out.
@@ -158,8 +156,7 @@ class TableStream(BlockStream):
             "label": label,
             "class_to_idx": self._source["class_to_idx"],
         }
-        threads = (self.memory - self._rooms_most) // _THREAD
-        self._windows = StreamWindows(self._source, self._options, self._rooms_most, threads)
+        self._windows = StreamWindows(self._source, self._options, self._rooms_most)
         source = self._open()
         self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
         self._rows = source.rows

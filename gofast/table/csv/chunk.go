@@ -21,6 +21,8 @@ const (
 	minChunk = 64 << 10
 	// slack is the room before a chunk for the start of its first record.
 	slack = 64 << 10
+	// threadBytes is what a thread takes for its chunk, its numbers and words.
+	threadBytes = 1 << 20
 	// behind is the room after a chunk: a newline that the file lacks, and padding.
 	behind = 1 + csvrow.Pad
 )
@@ -59,7 +61,7 @@ type pass struct {
 // failing one are always finished.
 func (r *reader) run(ctx context.Context, visitors func() visitor) (records int64, err error) {
 	size := r.chunk
-	threads := r.opts.Threads
+	threads := r.opts.Fed(threadBytes)
 	if size == 0 {
 		size = defaultChunk
 		if left := r.end - r.start; r.compression == source.Plain && left < int64(2*threads*size) {

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -341,5 +342,22 @@ func TestKernelTakesTheRows(t *testing.T) {
 		if taken != c.rows {
 			t.Errorf("%s: the kernel took %d rows, want %d", c.name, taken, c.rows)
 		}
+	}
+}
+
+// More threads than memory feeds would fail where fewer do not.
+func TestThreadsThatMemoryFeeds(t *testing.T) {
+	content := bytes.Repeat([]byte("1,2,2\n"), 1<<20)
+	opts := table.Options{Threads: 64, Limits: limits.Limits{Memory: 2 << 20}}
+	r, err := Open(tabletest.File(t, content), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.(table.Counter).Count(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rows, exact := r.Rows(); rows != 1<<20 || !exact {
+		t.Errorf("%d rows", rows)
 	}
 }

@@ -155,9 +155,9 @@ func (r *reader) check(row int64, cells, length int) error {
 // store writes the parser's record into the target.
 func (d *decoder) store(row int64) error {
 	if row >= d.room {
-		// A file with so many rows has a short one before this, in an earlier chunk:
-		// its error is the one that is returned.
-		return d.r.fail(errs.ErrInternal, fmt.Sprintf("the target holds %d rows only", d.room)).AtRow(row, "")
+		// Where the target holds as many rows as there can be, one before this is short, in an earlier chunk: its
+		// error is the one that is returned.
+		return table.ErrFull
 	}
 	for i := range d.labels {
 		if err := d.label(row, i); err != nil {

@@ -48,13 +48,14 @@ func (s *sequence) Next(_ context.Context, bytes int64) (table.Reader, error) {
 }
 
 // Done implements table.Sequence.
-func (s *sequence) Done() {
+func (s *sequence) Done() (took int64) {
 	at := s.part.end - s.part.tail
-	s.least = 0
-	if at == s.from {
+	took, s.least = at-s.from, 0
+	if took == 0 {
 		s.least = 2 * (s.part.end - s.from)
 	}
 	s.from = at
+	return took
 }
 
 // Close implements table.Sequence.
@@ -70,7 +71,7 @@ type unpacked struct {
 
 // Next implements table.Sequence.
 func (u *unpacked) Next(ctx context.Context, most int64) (table.Reader, error) {
-	most = max(most, u.least, 1)
+	most = max(min(most, u.r.opts.Limits.Memory/8), u.least, 1)
 	if u.size-u.from < most && !u.whole {
 		if err := u.unpack(ctx, most); err != nil {
 			return nil, err

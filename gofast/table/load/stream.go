@@ -18,7 +18,7 @@ type Stream struct {
 	file   int                     // Next's
 	row    int64                   // of that file
 	text   table.Sequence          // where it is text
-	bytes  int64                   // of text that are decoded together
+	bytes  int64                   // of text that are decoded together; 0: nothing was decoded yet
 	parts  []table.Part            // where it is not
 }
 
@@ -135,15 +135,16 @@ func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, 
 		one.add(s.o, s.file, part, s.row)
 		d, err := one.into(ctx, memory)
 		if rows, _ := part.Rows(); errors.Is(err, ErrRoom) && s.text != nil && rows > 1 {
-			s.bytes = max(s.bytes/2, 1)
+			s.bytes = textFor(len(memory), s.bytes, d.Size)
 			continue
 		}
 		if err != nil {
 			return d, Piece{File: s.file, Row: s.row}, err
 		}
 		if s.text != nil {
-			s.bytes = min(2*s.bytes, int64(len(memory))/2)
-			s.text.Done()
+			if took := s.text.Done(); d.Rows > 0 {
+				s.bytes = min(textFor(len(memory), took, d.Rows*one.rowBytes(d.Type)), 8*took)
+			}
 		} else {
 			s.parts = s.parts[1:]
 		}
@@ -163,24 +164,12 @@ func (s *Stream) part(ctx context.Context, room int64) (table.Reader, error) {
 			s.text = text.Sequence()
 		}
 		if s.bytes == 0 {
-			s.bytes = room / 2
+			s.bytes = min(room/2, firstText)
 		}
-		for before := int64(0); ; {
-			part, err := s.text.Next(ctx, s.bytes)
-			if err != nil || part == nil {
-				return nil, err
-			}
-			rows, _ := part.Rows()
-			need := rows * s.o.rowBytes()       // if every row is as short as can be
-			if need <= room || rows == before { // a part with a long record gets no smaller
-				return part, nil
-			}
-			before = rows
-			s.bytes = max(int64(float64(s.bytes)*float64(room)/float64(need)*0.9), 1)
-		}
+		return s.text.Next(ctx, s.bytes)
 	}
 	if s.parts == nil {
-		parts, err := file.(table.Parter).Parts(ctx, room/max(s.o.rowBytes(), 1)/4)
+		parts, err := file.(table.Parter).Parts(ctx, room/max(s.o.rowBytes(s.o.start), 1)/4)
 		if err != nil {
 			return nil, err
 		}
@@ -190,6 +179,16 @@ func (s *Stream) part(ctx context.Context, room int64) (table.Reader, error) {
 		return nil, nil
 	}
 	return file.(table.Parter).Part(s.parts[0]), nil
+}
+
+const (
+	firstText = 1 << 20 // bytes of the first part: a batch is there soon
+	pageBytes = 4096    // labels begin on a page of their own
+)
+
+// textFor is how many bytes of text fill memory, less a 16th, if other rows took so many bytes as text and as rows.
+func textFor(memory int, text, rows int64) int64 {
+	return int64(max(float64(text)*float64(memory-pageBytes)/float64(max(rows, 1))*15/16, 1))
 }
 
 func (s *Stream) endFile() {
@@ -205,8 +204,8 @@ func (s *Stream) decoded(d Decoded) Decoded {
 	return d
 }
 
-// rowBytes is what a row takes, as the type that is tried first.
-func (o *opened) rowBytes() int64 { return int64(o.schema.Width*o.start.Size() + 8*len(o.kinds)) }
+// rowBytes is what a row takes, as this type.
+func (o *opened) rowBytes(t table.Type) int64 { return int64(o.schema.Width*t.Size() + 8*len(o.kinds)) }
 
 // none is the same table, without readers.
 func (o *opened) none() *opened {
@@ -232,12 +231,10 @@ var ErrRoom = errors.New("the rows do not fit the memory")
 func (o *opened) into(ctx context.Context, m []byte) (Decoded, error) {
 	var d Decoded
 	alloc := func(t table.Type) (memory, error) {
-		labelsAt, size, err := o.sizes(t)
-		if err == nil && size > int64(len(m)) && !o.exact {
-			if err = o.count(ctx); err == nil {
-				labelsAt, size, err = o.sizes(t)
-			}
+		if !o.exact { // it is often ten times the real number: there may well be no more rows than memory holds
+			o.bound = min(o.bound, max(int64(len(m))-pageBytes, 0)/max(o.rowBytes(t), 1))
 		}
+		labelsAt, size, err := o.sizes(t)
 		o.schema.Type, o.schema.Rows = t, o.bound
 		if d.LabelsOffset, d.Size = labelsAt, size; err == nil && size > int64(len(m)) {
 			err = ErrRoom
@@ -248,6 +245,11 @@ func (o *opened) into(ctx context.Context, m []byte) (Decoded, error) {
 		return memory{m[:labelsAt], m[labelsAt:size], func() {}}, nil
 	}
 	err := o.decode(ctx, alloc)
+	if errors.Is(err, table.ErrFull) {
+		if err = o.count(ctx); err == nil {
+			err = o.decode(ctx, alloc)
+		}
+	}
 	if errors.Is(err, errs.ErrLimit) && o.scratch.Empty() { // what other parts left there may be what is lacking
 		err = o.decode(ctx, alloc)
 	}

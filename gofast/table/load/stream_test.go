@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/table"
 	"golang.org/x/sys/unix"
 )
@@ -282,5 +283,46 @@ func TestErrorsOfPartsHaveTheirLines(t *testing.T) {
 		if e := (*errs.Error)(nil); !errors.As(err, &e) || e.Line != line {
 			t.Errorf("pad %d, in order: %v", pad, err)
 		}
+	}
+}
+
+// Windows are as full as memory, whether cells are long or short, and wherever that changes.
+func TestTextFillsItsMemory(t *testing.T) {
+	var b bytes.Buffer
+	const rows, memory = 40_000, 64 << 10
+	for i := range rows {
+		width := []int{14, 1}[i/10_000%2]
+		fmt.Fprintf(&b, "%0*d,%0*d,0\n", width, i%10, width, i%7)
+	}
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	header := false
+	s, _, err := OpenStream(t.Context(), []string{path}, Options{Header: &header, Threads: 64, Limits: limits.Limits{Memory: 8 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	room, row, windows := make([]byte, memory), 0, 0
+	for {
+		d, _, err := s.Next(t.Context(), room)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Rows == 0 {
+			break
+		}
+		features, _ := values(t, d, room)
+		for i := range int(d.Rows) {
+			if features[3*i] != float64(row%10) || features[3*i+1] != float64(row%7) {
+				t.Fatalf("row %d: %v", row, features[3*i:3*i+3])
+			}
+			row++
+		}
+		windows++
+	}
+	if least := rows * 3 / memory; row != rows || windows > 6*least {
+		t.Errorf("%d rows in %d windows", row, windows)
 	}
 }

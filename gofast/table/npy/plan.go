@@ -138,13 +138,14 @@ func (t *openFile) visit(ctx context.Context, plans []*plan, into direct, use vi
 			p.sums = make([]uint32, (p.rows+step-1)/step)
 		}
 	}
-	reserved := most * int64(min(t.opts.Threads, len(jobs)))
+	threads := t.opts.Fed(most)
+	reserved := most * int64(min(threads, len(jobs)))
 	if err := t.opts.Budget.Reserve(reserved, "blocks of a numpy file"); err != nil {
 		return err
 	}
 	defer t.opts.Budget.Release(reserved)
 	var scratches sync.Pool
-	err := pool.Each(ctx, t.opts.Threads, len(jobs), func(ctx context.Context, i int) (err error) {
+	err := pool.Each(ctx, threads, len(jobs), func(ctx context.Context, i int) (err error) {
 		defer t.guard(&err)
 		s, _ := scratches.Get().(*scratch)
 		if s == nil {

@@ -65,7 +65,20 @@ func (r *Reader) ready() (table.Reader, error) {
 		}
 		return nil, r.fault(errs.ErrSchema, text+": the file has only the index of a pandas frame; write it again after reset_index()")
 	}
+	r.opts.Threads = r.opts.Fed(r.threadBytes())
 	return r, nil
+}
+
+// threadBytes is what a thread may take: a decompressor, and bytes, values and dictionary indexes of a chunk and its pages.
+// Most files have small pages, which only their headers tell.
+func (r *Reader) threadBytes() int64 {
+	chunk := int64(0)
+	for _, g := range r.meta.groups {
+		for _, c := range g.chunks {
+			chunk = max(chunk, c.compressed+(8+4)*c.values)
+		}
+	}
+	return min(4<<20+2*chunk, 20<<20)
 }
 
 // Columns lists the columns in file order. One that cannot be used (a struct, a

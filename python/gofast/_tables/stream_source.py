@@ -187,7 +187,7 @@ class StreamSource:
         if begun.pieces is None and not filled["rows"]:
             return None
         self._itemsize = max(self._itemsize, itemsize(filled["type"]))
-        rooms.shrink(room, filled["size"])
+        rooms.shrink(room, self.bytes_of(filled["rows"]))
         return Filled(RoomMemory(room, Layout.from_schema(filled)), room, filled["at"])
 
     def bytes_of(self, rows: int) -> int:

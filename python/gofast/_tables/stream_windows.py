@@ -11,7 +11,7 @@ import torch
 
 from .. import errors
 from .._core.openmp import alone
-from .._core.table_operations import Piece, Sources
+from .._core.table_operations import Piece
 from .blocks import BlockOrder, Stretch
 from .cells import Place
 from .opening import place, request_of
@@ -28,11 +28,10 @@ class StreamWindows:
         source: the files, and what shapes their table.
         options: RowDataset's.
         most: bytes of rows that are in memory together.
-        threads: most that decode.
     """
 
-    def __init__(self, source: dict[str, Any], options: dict[str, Any], most: int, threads: int) -> None:
-        self._source, self._options, self._most, self._threads = source, options, most, threads
+    def __init__(self, source: dict[str, Any], options: dict[str, Any], most: int) -> None:
+        self._source, self._options, self._most = source, options, most
         self._kept: list[Window] = []  # all rows, in the order of the files
         self._fits = True  # as far as is known
 
@@ -41,8 +40,7 @@ class StreamWindows:
 
     def open(self) -> StreamSource:
         """The files, open in this process."""
-        request: Sources = request_of(self._source)[2]
-        return StreamSource({**request, "threads": max(1, min(request["threads"], self._threads))})
+        return StreamSource(request_of(self._source)[2])
 
     def in_order(self, source: StreamSource, usual: int) -> Iterator[Some]:
         """All rows, as they come in the files, which nobody has counted.

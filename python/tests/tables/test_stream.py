@@ -42,7 +42,6 @@ def _pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that test files have several of."""
     monkeypatch.setattr(stream_options, "_LEAST", 1)
     monkeypatch.setattr(blocks, "USUAL", 1 << 16)
-    monkeypatch.setattr(gofast.stream, "_THREAD", 1)
     monkeypatch.setattr(blocks, "_BLOCK", 1 << 12)
 
 
