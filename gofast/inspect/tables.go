@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
@@ -68,14 +67,14 @@ func (s *scanner) describeTable(ctx context.Context, f *source.File, t *Table) e
 	if err != nil {
 		return err
 	}
-	r, err := formats.Open(own, table.Options{Threads: 1, Limits: s.options.Limits, Budget: s.budget, Uncounted: true})
+	r, err := formats.Open(own, table.Options{Threads: 1, Limits: s.options.Limits, Budget: s.budget})
 	if err != nil {
 		own.Close()
 		return err
 	}
 	defer r.Close()
 	t.Width = len(r.Columns())
-	if err := s.countRows(ctx, f, r, t); err != nil {
+	if err := s.countRows(ctx, f, r, t, source.CompressionOf(head) != source.Plain); err != nil {
 		return err
 	}
 	if s.columns.Add(int64(t.Width)) > mostColumns {
@@ -89,10 +88,9 @@ func (s *scanner) describeTable(ctx context.Context, f *source.File, t *Table) e
 }
 
 // countRows counts the rows of a text file as long as that is cheap; other formats know.
-func (s *scanner) countRows(ctx context.Context, f *source.File, r table.Reader, t *Table) error {
+func (s *scanner) countRows(ctx context.Context, f *source.File, r table.Reader, t *Table, packed bool) error {
 	rows, exact := r.Rows()
 	counter, text := r.(table.Counter)
-	packed := rows == math.MaxInt64
 	switch {
 	case exact:
 	case text && (packed && f.Size() <= countablePacked || !packed && f.Size() <= countable):

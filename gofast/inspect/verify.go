@@ -270,7 +270,7 @@ func (v *verifier) readTable(ctx context.Context, f *source.File, threads int) e
 		}
 		return cache.Verify(ctx, f.Path())
 	}
-	options := table.Options{Threads: threads, Limits: v.options.Limits, Budget: v.budget, Uncounted: true}
+	options := table.Options{Threads: threads, Limits: v.options.Limits, Budget: v.budget}
 	if threads > 1 {
 		options.Progress = v.add
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/bzip2"
+	"encoding/binary"
 	"errors"
 	"io"
 
@@ -41,6 +42,19 @@ func CompressionOf(head []byte) Compression {
 	default:
 		return Plain
 	}
+}
+
+// UnpackedSize guesses how large a file's content is. gzip says it, of one member and below 4 GiB; text is rarely packed to
+// less than a 16th.
+func UnpackedSize(f *File, c Compression) int64 {
+	size := 16 * f.Size()
+	if c == Gzip {
+		var last [4]byte
+		if f.ReadFull(last[:], max(f.Size()-4, 0)) == nil {
+			size = max(int64(binary.LittleEndian.Uint32(last[:])), f.Size())
+		}
+	}
+	return size
 }
 
 // maxWindow is the most history that a zstd frame may ask for. By default,

@@ -157,9 +157,6 @@ type Options struct {
 	Header *bool
 	// Coded says that some column is known to hold text, or dates.
 	Coded bool
-	// Uncounted spares the pass that counts the rows of a packed text file: Rows says no
-	// useful bound then, and Decode is not called.
-	Uncounted bool
 	// Scratch has memory for decoding; nil: each decode takes its own.
 	Scratch *Scratch
 	// Progress is called with the bytes of the source that were just finished;

@@ -68,8 +68,14 @@ func TestCompressed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows, exact := r.Rows(); rows != 40 || !exact {
+		if rows, exact := r.Rows(); rows < 40 && name != "gzip, two members" || exact {
 			t.Errorf("%s: %d rows, exact %v", name, rows, exact)
+		}
+		if err := r.Count(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if rows, exact := r.Rows(); rows != 40 || !exact {
+			t.Errorf("%s: %d rows counted, exact %v", name, rows, exact)
 		}
 		r.Close()
 	}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
@@ -37,7 +36,7 @@ type reader struct {
 	compression source.Compression
 	delim       byte
 	start       int64 // offset of the first data row in the unpacked content
-	end         int64 // of a plain file's rows
+	end         int64 // of a plain file's rows; of a packed one's it is a guess
 	fields      []field
 	visible     []int32 // columns, as positions in fields
 	rows        int64
@@ -77,15 +76,9 @@ func open(f *source.File, opts table.Options) (r *reader, err error) {
 		r.locate(context.Background(), &err)
 		return nil, err
 	}
-	switch {
-	case r.compression == source.Plain:
-	case r.opts.Uncounted:
-		r.rows = math.MaxInt64
-		return r, nil
-	default:
-		return r, r.Count(context.Background())
+	if r.end = f.Size(); r.compression != source.Plain {
+		r.end = r.start + source.UnpackedSize(f, r.compression)
 	}
-	r.end = f.Size()
 	r.rows = r.bound()
 	return r, nil
 }
@@ -114,8 +107,8 @@ func (r *reader) Dropped() []string {
 	return names
 }
 
-// Rows implements table.Reader. For a plain file it is the bound that follows
-// from the file's size: counting would mean reading the file twice.
+// Rows implements table.Reader. It is the bound that follows from the file's size, or from what the content's may be:
+// counting would mean reading the file twice.
 func (r *reader) Rows() (n int64, exact bool) { return r.rows, r.exact }
 
 // Count implements table.Counter.

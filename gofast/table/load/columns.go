@@ -34,7 +34,7 @@ func open(ctx context.Context, paths []string, options Options) (*opened, error)
 	}
 	lim := options.Limits.WithDefaults()
 	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, texts: options.Texts, budget: limits.NewBudget(lim.Memory), exact: true,
-		rests: options.uncounted && options.FS == nil}
+		rests: options.streamed && options.FS == nil}
 	if err := o.openAll(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
@@ -51,11 +51,11 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 	if err != nil {
 		return err
 	}
-	if options.uncounted {
+	if options.streamed {
 		o.scratch = &table.Scratch{}
 	}
 	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
-		Threads: threads, Limits: lim, Budget: o.budget, Uncounted: options.uncounted, Scratch: o.scratch}
+		Threads: threads, Limits: lim, Budget: o.budget, Scratch: o.scratch}
 	var done atomic.Int64 // bytes of all sources
 	total := int64(0)     // set before decoding starts
 	decodeOptions.Progress = func(n int64) {
@@ -84,7 +84,7 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 		o.rest(len(o.files) - 1)
 		rows, exact := r.Rows()
 		o.exact = o.exact && exact
-		if o.bound += rows; o.bound < 0 && !options.uncounted {
+		if o.bound += rows; o.bound < 0 {
 			return errs.New(errs.ErrLimit, "open", "too many rows").At(path)
 		}
 	}

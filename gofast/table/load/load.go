@@ -163,9 +163,23 @@ func (o *opened) onlyCells() bool {
 	return true
 }
 
-// decode tries the narrowest type. If a value does not fit, it finds the range of the
-// values and decodes once more.
+// decode decodes into memory for the bound of rows, or for all that there are if they turn out to be more.
 func (o *opened) decode(ctx context.Context, alloc func(table.Type) (memory, error)) error {
+	err := o.decodeNarrow(ctx, alloc)
+	if errors.Is(err, table.ErrFull) && !o.exact {
+		if err = o.count(ctx); err == nil {
+			err = o.decodeNarrow(ctx, alloc)
+		}
+	}
+	if errors.Is(err, table.ErrFull) {
+		return errs.New(errs.ErrChanged, "table", "there are more rows than were counted before").At(o.files[0].Path())
+	}
+	return err
+}
+
+// decodeNarrow tries the narrowest type. If a value does not fit, it finds the range of the
+// values and decodes once more.
+func (o *opened) decodeNarrow(ctx context.Context, alloc func(table.Type) (memory, error)) error {
 	err := o.decodeAs(ctx, o.start, alloc)
 	if errors.Is(err, table.ErrNarrow) && o.start == table.Float32 && o.onlyCells() {
 		err = o.decodeAs(ctx, table.Float64, alloc)

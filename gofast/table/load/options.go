@@ -51,8 +51,8 @@ type Options struct {
 	FS fs.FS `json:"-"`
 	// Progress is called with the bytes of the sources read so far, and all their bytes.
 	Progress func(done, total int64) `json:"-"`
-	// uncounted spares the pass that counts the rows of packed text files.
-	uncounted bool
+	// streamed: parts are decoded, one after another.
+	streamed bool
 }
 
 // ColumnRef names a column by name or by position (negative from the end).

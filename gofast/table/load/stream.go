@@ -38,7 +38,7 @@ type Opened struct {
 // OpenStream opens the files, whose rows nobody counts.
 func OpenStream(ctx context.Context, paths []string, options Options) (*Stream, Opened, error) {
 	s := &Stream{}
-	options.uncounted = true
+	options.streamed = true
 	options.Progress = func(done, total int64) {
 		if s.report != nil {
 			s.report(done, total)
@@ -245,11 +245,6 @@ func (o *opened) into(ctx context.Context, m []byte) (Decoded, error) {
 		return memory{m[:labelsAt], m[labelsAt:size], func() {}}, nil
 	}
 	err := o.decode(ctx, alloc)
-	if errors.Is(err, table.ErrFull) {
-		if err = o.count(ctx); err == nil {
-			err = o.decode(ctx, alloc)
-		}
-	}
 	if errors.Is(err, errs.ErrLimit) && o.scratch.Empty() { // what other parts left there may be what is lacking
 		err = o.decode(ctx, alloc)
 	}

@@ -326,3 +326,32 @@ func TestTextFillsItsMemory(t *testing.T) {
 		t.Errorf("%d rows in %d windows", row, windows)
 	}
 }
+
+// The end of a file of many members says how large the last one is, and not the content.
+func TestPackedInMembers(t *testing.T) {
+	var b bytes.Buffer
+	for i := range 500 {
+		z := gzip.NewWriter(&b)
+		fmt.Fprint(z, strings.Repeat(fmt.Sprintf("%d,%d\n", i%200, 7), 50))
+		z.Close()
+	}
+	path := filepath.Join(t.TempDir(), "t.csv.gz")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	header := false
+	data, d, err := Map(t.Context(), []string{path}, Options{Header: &header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(data)
+	features, _ := values(t, d, data)
+	if d.Rows != 25_000 {
+		t.Fatalf("%d rows", d.Rows)
+	}
+	for i := range 25_000 {
+		if features[2*i] != float64(i/50%200) || features[2*i+1] != 7 {
+			t.Fatalf("row %d: %v", i, features[2*i:2*i+2])
+		}
+	}
+}
