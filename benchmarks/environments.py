@@ -24,7 +24,7 @@ def python(module: str, root: Path = ROOT) -> str:
 
 
 def libjpeg() -> dict[str, str]:
-    """What has gofast-bench decode with the user's Pillow's libjpeg, if its wheel has one."""
+    """The variable that makes gofast-bench decode with Pillow's libjpeg; empty if the wheel has none."""
     from gofast._core import codecs  # a peer's own environment has no gofast
 
     found = sorted(path for folder in codecs.folders() for path in Path(folder).glob("libjpeg-*.so.62*"))

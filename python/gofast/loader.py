@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import weakref
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -26,6 +25,7 @@ from ._core.openmp import as_in_workers
 from ._core.warn import warn
 from ._device.wanted import wanted as wanted_device
 from ._images import folder_stand_ins as folder_stand_ins  # by these `resolve` knows torchvision's datasets
+from ._images import kept_paths
 from ._images import stand_ins as stand_ins
 from ._loader.classes import warn_of_conflicts
 from ._loader.copies import Copies, Uncopied
@@ -221,9 +221,7 @@ class DataLoader(TorchDataLoader[T]):
     def _torchs_iterator(self, fallback: str | None) -> _BaseDataLoaderIter:
         """torch's own, as torch makes it, except that it counts."""
         made: CountedHere | CountedWorkers
-        kept_paths = sys.modules.get("gofast._images.kept_paths")
-        if kept_paths is not None:  # workers that are forked now see what others have kept
-            kept_paths.refresh()
+        kept_paths.refresh()  # workers that are forked now see what others have kept
         if self.num_workers:
             self.check_worker_number_rationality()
             made = CountedWorkers(self, self._counts)
