@@ -115,6 +115,7 @@ func (s *Stream) Decode(ctx context.Context, pieces []Piece, memory []byte) (Dec
 // one stands in File. No rows: there are none left. It may fail with ErrRoom, and be called again with more.
 func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, err error) {
 	d.FD = -1
+	refused := int64(0) // rows of the last part that memory was too small for
 	for s.file < len(s.o.files) {
 		part, err := s.part(ctx, int64(len(memory)))
 		if ctx.Err() != nil {
@@ -134,7 +135,9 @@ func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, 
 		one := s.o.none()
 		one.add(s.o, s.file, part, s.row)
 		d, err := one.into(ctx, memory)
-		if rows, _ := part.Rows(); errors.Is(err, ErrRoom) && s.text != nil && rows > 1 {
+		// Of a long row and short ones behind it, less text makes no smaller part.
+		if rows, _ := part.Rows(); errors.Is(err, ErrRoom) && s.text != nil && rows > 1 && rows != refused {
+			refused = rows
 			s.bytes = textFor(len(memory), s.bytes, d.Size)
 			continue
 		}

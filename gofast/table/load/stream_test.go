@@ -355,3 +355,39 @@ func TestPackedInMembers(t *testing.T) {
 		}
 	}
 }
+
+// Behind a row that is longer than a part was to be stand short ones, which come with it and need more memory.
+func TestShortRowsBehindALongOne(t *testing.T) {
+	const columns = 2000
+	var b strings.Builder
+	for _, width := range []int{400, 1, 1, 1, 1} {
+		b.WriteString(strings.Repeat(fmt.Sprintf("%0*d,", width, 7), columns-1) + "7\n")
+	}
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	header := false
+	s, _, err := OpenStream(t.Context(), []string{path}, Options{Header: &header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	room, rows := make([]byte, 4096+columns*3/2), int64(0)
+	for {
+		d, _, err := s.Next(t.Context(), room)
+		if errors.Is(err, ErrRoom) && d.Size > int64(len(room)) {
+			room = make([]byte, d.Size)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows += d.Rows; d.Rows == 0 {
+			break
+		}
+	}
+	if rows != 5 {
+		t.Errorf("%d rows", rows)
+	}
+}
