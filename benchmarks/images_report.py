@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks import report
 from benchmarks.figures import Ratio
-from benchmarks.peers.images import BARE, DALI, FRESH, OWN, PIL, PLAIN
+from benchmarks.peers.images import BARE, DALI, DECODERS, FRESH, OWN, PIL, PLAIN, ROOFS
 from benchmarks.peers.images.contract import KINDS, STD, TRAIN, VAL, WORKERS
 from benchmarks.report import Stored, cpu, median
 
@@ -39,13 +39,11 @@ PROMISED = (
 )
 LEVELS = 255 * sum(STD) / len(STD)  # of a byte, that 1 is after normalising
 PLOT = report.Plot(
-    "milliseconds a picture, of gofast and its peers",
-    {
-        **{f"{kind}, milliseconds a picture": {kind: ""} for kind in KINDS},
-        **{f"{kind}, processor milliseconds a picture": {cpu(kind): ""} for kind in KINDS},
-    },
-    "milliseconds a picture",
+    "milliseconds a picture in training, of gofast and its peers",
+    {"RandomResizedCrop, flip, normalise: milliseconds a picture": {TRAIN: ""}},
+    "milliseconds",
     1e3,
+    omitted=(PLAIN, f"{PLAIN}, 2 workers", f"{OWN}, 1 thread", *ROOFS, *DECODERS.values()),
 )
 
 

@@ -1,5 +1,5 @@
-"""The plots of results: of the benchmarks one panel a section, one bar a peer, on a logarithmic axis; of
-gofast-bench throughput, latency, stages and memory.
+"""The plots of results: of the benchmarks one panel a section, one bar or dot a peer; of gofast-bench
+throughput, latency, stages and memory.
 
     python -m benchmarks.plot report/report.json    of `gofast-bench run --out report/`: SVG and PNG beside it
 """
@@ -14,7 +14,7 @@ from typing import Any
 import matplotlib
 
 matplotlib.use("svg")
-from matplotlib import pyplot
+from matplotlib import pyplot, ticker
 
 from benchmarks.report import Plot, Stored
 
@@ -29,32 +29,54 @@ def write(stored: Stored, path: Path, plot: Plot) -> None:
             f"{peer}{addition}": values
             for section, addition in sections.items()
             for peer, values in stored["sections"].get(section, {}).items()
+            if peer not in plot.omitted
         }
         for title, sections in plot.panels.items()
     }
     shown = {title: peers for title, peers in panels.items() if peers}
-    rows = (len(shown) + 1) // 2
-    tallest = max((len(peers) for peers in shown.values()), default=1)
-    height = max(2.6, 0.25 * tallest)
-    figure, axes = pyplot.subplots(rows, 2, figsize=(11, height * rows), squeeze=False)
+    columns = min(2, len(shown))
+    rows = -(-len(shown) // columns)
+    tallest = max(len(peers) for peers in shown.values())
+    size = (5.5 * columns + 1.5 * (columns == 1), rows * max(2.2, 0.3 * tallest + 0.8))
+    figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False)
     for axis in axes.flat[len(shown) :]:
         axis.remove()
     for axis, (title, peers) in zip(axes.flat, shown.items(), strict=False):
-        bars = sorted(peers.items(), key=lambda item: -item[1]["median"])
-        times = plot.scale or 1.0
-        medians = [times * values["median"] for _, values in bars]
-        below = [times * (values["median"] - values["spread"][0]) for _, values in bars]
-        above = [times * (values["spread"][1] - values["median"]) for _, values in bars]
-        colours = [OURS if peer.startswith("gofast") else OTHERS for peer, _ in bars]
-        axis.barh([peer for peer, _ in bars], medians, xerr=[below, above], color=colours)
-        if plot.scale is None:
-            axis.set_xscale("log")
+        _panel(axis, peers, plot)
         axis.set_title(title)
-        axis.set_xlabel(plot.unit)
-        axis.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
     pyplot.close(figure)
+
+
+def _panel(axis: Any, peers: dict[str, Any], plot: Plot) -> None:
+    """The fastest peer on top, each with its spread and its median in figures.
+
+    A bar's length is its value, which only a linear axis shows. Values that differ a thousandfold are dots on
+    a logarithmic one.
+    """
+    slowest_first = sorted(peers, key=lambda peer: -peers[peer]["median"])
+    for row, peer in enumerate(slowest_first):
+        values = peers[peer]
+        colour = OURS if peer.startswith("gofast") else OTHERS
+        median, (low, high) = plot.scale * values["median"], (plot.scale * end for end in values["spread"])
+        if plot.logarithmic:
+            axis.plot(median, row, "o", color=colour)
+        else:
+            axis.barh(row, median, color=colour)
+        axis.plot([low, high], [row, row], color="black", linewidth=1)
+        axis.annotate(f"{median:#.3g}", (high, row), (6, 0), textcoords="offset points", va="center")
+    axis.set_yticks(range(len(peers)), slowest_first)
+    if plot.logarithmic:
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(ticker.LogLocator(numticks=6))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(ticker.NullFormatter())
+        axis.grid(axis="x", color="#e4e4e4")
+        axis.set_axisbelow(True)
+    axis.margins(x=0.12)
+    axis.set_xlabel(f"{plot.unit}: less is better")
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 def _throughput(axes: Any, report: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Where results go: a JSON, the plot beside it, and the tables of docs/benchmarks.md between their markers.
+"""Where results go: a JSON, the plot beside it, and what docs/benchmarks.md and README say between markers.
 
 `python -m benchmarks.publish RESULT.json` writes the plot and the table again from a stored result.
 `python -m benchmarks.publish --check` fails when the page says otherwise than the results.
@@ -18,7 +18,7 @@ from benchmarks.strangers_report import STRANGERS
 from benchmarks.tables_report import TABLES
 
 PAGE = report.ROOT / "docs" / "benchmarks.md"
-README = report.ROOT / "README.md"  # shows a plot
+README = report.ROOT / "README.md"  # shows a plot and a summary
 PARTIAL = report.ROOT / "build" / "benchmarks"  # where results go that are not published
 BENCHMARKS = {benchmark.name: benchmark for benchmark in (TABLES, IMAGES, STRANGERS)}
 
@@ -52,6 +52,9 @@ def publish(path: Path, page: Path = PAGE, readme: Path = README) -> None:
         plot.write(stored, path.with_suffix(".svg"), benchmark.plot)
     block = report.block(stored, benchmark, path.name)
     page.write_text(f"{head}{start}\n{block}\n{end}{tail}", encoding="utf-8")
+    if benchmark.summary is not None:
+        head, _, tail = blocks(readme, benchmark.name)
+        readme.write_text(f"{head}{start}\n{benchmark.summary(stored)}\n{end}{tail}", encoding="utf-8")
     text = readme.read_text(encoding="utf-8")
     readme.write_text(_plots(benchmark.name).sub(path.stem, text), encoding="utf-8")
 
@@ -88,6 +91,8 @@ def stale(page: Path = PAGE, results: Path = report.RESULTS, readme: Path = READ
         )
         if set(_plots(benchmark.name).findall(readme.read_text(encoding="utf-8"))) - {path.stem}:
             found.append(f"{benchmark.name}: README shows the plot of another result: {again}")
+        if benchmark.summary and blocks(readme, benchmark.name)[1] != benchmark.summary(stored):
+            found.append(f"{benchmark.name}: README's summary is not what {path.name} gives: {again}")
         if others:  # the page shows one; a reader of the folder cannot know which
             found.append(
                 f"{benchmark.name}: results that no table is made from: {', '.join(others)}: remove them"

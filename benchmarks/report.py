@@ -32,13 +32,17 @@ class Plot:
         about: what it shows, for those who do not see it.
         panels: title -> the sections whose peers stand there, each with what is added to a peer's name.
         unit: of the axis.
-        scale: values are multiplied by it, on a linear axis; None: a logarithmic one.
+        scale: values are multiplied by it.
+        logarithmic: dots on a logarithmic axis, for values of a wide range; else bars.
+        omitted: peers that are not drawn.
     """
 
     about: str
     panels: Panels
     unit: str = "seconds"
-    scale: float | None = None
+    scale: float = 1.0
+    logarithmic: bool = False
+    omitted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Benchmark:
         promised: what gofast has to reach.
         remarks: what the plain text says at its end.
         plot: None if there is none.
+        summary: the paragraph of README between the benchmark's markers; None if it has none.
     """
 
     name: str
@@ -64,6 +69,7 @@ class Benchmark:
     promised: tuple[figures.Ratio | figures.Limit, ...]
     remarks: Callable[[Stored], list[str]] = lambda _: []
     plot: Plot | None = None
+    summary: Callable[[Stored], str] | None = None
 
 
 def _git(*words: str) -> str:

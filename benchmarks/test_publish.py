@@ -14,7 +14,7 @@ from benchmarks import environments, publish, report
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("tables", "| classic |", "| slow |"),
+        ("tables", "| naive |", "| slow |"),
         ("images", "photographs", "pictures"),
         ("images", "images-", "image-"),
         ("tables", "times faster", "times"),

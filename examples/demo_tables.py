@@ -1,6 +1,6 @@
 """Digits from a table, before and after gofast.
 
-Before is the classic, a Dataset that reads the table with pandas and takes one row at a time, and what a
+Before is the naive way, a Dataset that reads the table with pandas and takes one row at a time, and what a
 tuned script has, the whole table as two tensors. After is the same script with one line changed. Model, seed,
 order and numbers are the same, so the losses are the same to the last bit; what changes is the time spent on
 waiting for batches.
@@ -27,7 +27,7 @@ PARAMETERS = 206_922
 Batch = dict[str, Tensor]
 
 
-class Classic(Dataset[Batch]):
+class Naive(Dataset[Batch]):
     """What most scripts have: pandas in memory, one `iloc` a sample."""
 
     def __init__(self, path: str) -> None:
@@ -70,8 +70,8 @@ def plain_loader(workers: int) -> Callable[[Any], Iterable[Batch]]:
 def pipelines(path: str) -> list[Pipeline]:
     """The baseline first; the rest in the order of the table."""
 
-    def classic() -> Any:
-        return Classic(path)
+    def naive() -> Any:
+        return Naive(path)
 
     def tensors() -> Any:
         frame = pd.read_parquet(path)
@@ -82,8 +82,8 @@ def pipelines(path: str) -> list[Pipeline]:
         return gofast.TableDataset(path, shape=(1, 28, 28))
 
     ways = [
-        Pipeline("pandas, num_workers=0", classic, plain_loader(0), before=True),
-        Pipeline("pandas, num_workers=2", classic, plain_loader(2), before=True),
+        Pipeline("pandas, num_workers=0", naive, plain_loader(0), before=True),
+        Pipeline("pandas, num_workers=2", naive, plain_loader(2), before=True),
         Pipeline("TensorDataset, num_workers=0", tensors, plain_loader(0), before=True),
         Pipeline("gofast.TableDataset, num_workers=0", table, plain_loader(0)),
         Pipeline("gofast.TableDataset, num_workers=2", table, plain_loader(2)),

@@ -32,7 +32,7 @@ def rows_together(path: str, read: Callable[[str], Tensors] = pandas_parquet) ->
     return x.contiguous(), y
 
 
-class Classic(Dataset[dict[str, Tensor]]):
+class Naive(Dataset[dict[str, Tensor]]):
     """pandas in memory, one iloc a sample."""
 
     def __init__(self, path: str) -> None:
@@ -53,12 +53,12 @@ class Classic(Dataset[dict[str, Tensor]]):
 def every_tenth(path: str) -> Subset[dict[str, Tensor]]:
     """Rows spread over the whole table, so that the frame's size still shows in the cache misses. An epoch of
     60,000 takes 23 s; every row costs the same, so the time is scaled."""
-    whole = Classic(path)
+    whole = Naive(path)
     return Subset(whole, range(0, len(whole), 10))
 
 
 class Vectorised(Dataset[dict[str, Tensor]]):
-    """The classic with its work moved to __init__, which a careful user writes: float32 in memory."""
+    """Naive with its work moved to __init__, which a careful user writes: float32 in memory."""
 
     def __init__(self, path: str, read: Callable[[str], Tensors] = pandas_parquet) -> None:
         self.x, self.y = rows_together(path, read)
