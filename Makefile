@@ -21,7 +21,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 .PHONY: help setup build test test-all test-full test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
 	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-strangers bench-warm bench-storage bench-gpu gpu-kit bench-system check-figures \
 	lint lint-workflows format wheel demo docs article guides notebook clean \
-	notices release try-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
+	notices release try-release attach-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -222,8 +222,12 @@ notices: setup ## write THIRD_PARTY_NOTICES.txt; `make release` and test_release
 release: .venv-release/.stamp ## make dist/: sdist, manylinux wheel, bill of materials, checksums (MACHINES=aarch64: for that as well)
 	.venv-release/bin/python -m pybind.release $(MACHINES)
 
-check-tag: ## fail unless TAG=v0.1.0 is the version of the sources, with a section in CHANGELOG.md
+check-tag: ## what CHANGELOG.md says of TAG=v0.1.0; fails unless that is the version of the sources
 	@$(or $(PYTHON),python3) -m pybind.release.version "$(TAG)"
+
+attach-release: ## dist/ and what CHANGELOG.md says of TAG=v0.1.0 to a release on GitHub, by its command gh
+	$(or $(PYTHON),python3) -m pybind.release.version "$(TAG)" > dist/notes.md
+	gh release create "$(TAG)" dist/gofast_torch-* dist/SHA256SUMS --title "gofast $(TAG)" --notes-file dist/notes.md --verify-tag
 
 try-release: ## the checksums and this machine's wheel of dist/, with the newest torch, no Go or gcc in sight
 	cd dist && sha256sum --check --strict SHA256SUMS

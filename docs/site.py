@@ -2,7 +2,8 @@
 
 A page says `<!-- include: ../ARCHITECTURE.md -->` for a whole paper without its title, or
 `<!-- include: ../README.md bench:tables -->` for what stands between two marks there. So nothing is copied,
-and the page stays plain Markdown in the repository.
+and the page stays plain Markdown in the repository. What stands between `<!-- template -->` marks tells those who
+read the file there what it is, and the site leaves it out.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 _INCLUDE = re.compile(r"^<!-- include: (\S+)(?: (\S+))? -->$", re.MULTILINE)
+_TEMPLATE = re.compile(r"^<!-- template -->$.*?^<!-- /template -->$\n", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^()\s]+)\)")
 _FENCE = re.compile(r"^( *)(```+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 _PAPERS = {"README.md": "docs/index.md", "ARCHITECTURE.md": "docs/how-it-works.md"}
@@ -31,7 +33,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
         path = posixpath.normpath(posixpath.join(links.folder, match[1]))
         return links.of(_part(path, match[2]), posixpath.dirname(path))
 
-    return _INCLUDE.sub(included, links.of(markdown, links.folder))
+    return _INCLUDE.sub(included, links.of(_TEMPLATE.sub("", markdown), links.folder))
 
 
 def _part(path: str, mark: str | None) -> str:

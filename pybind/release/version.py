@@ -1,7 +1,7 @@
 """The version: `gofast.Version` in gofast/doc.go is its one source.
 
-`python -m pybind.release.version` prints it. `python -m pybind.release.version v0.1.0` exits with 1 unless
-this is its tag and CHANGELOG.md has a section for it.
+`python -m pybind.release.version` prints it. `python -m pybind.release.version v0.1.0` prints what
+CHANGELOG.md says of it, and exits with 1 if it says nothing, or if this is not its tag.
 """
 
 from __future__ import annotations
@@ -21,26 +21,17 @@ def version() -> str:
     return found[1]
 
 
-def wrong_with(tag: str) -> str | None:
-    """Why this tag cannot be released, in one sentence."""
+def notes(tag: str) -> str:
+    """The section of CHANGELOG.md for the release with this tag. SystemExit says why there is none."""
     if tag != f"v{version()}":
-        return f"the tag is {tag}, and gofast/doc.go says {version()}: they must agree"
+        raise SystemExit(f"the tag is {tag}, and gofast/doc.go says {version()}: they must agree")
     changes = (ROOT / "CHANGELOG.md").read_text()
-    if not re.search(rf"^## {re.escape(version())} - \d{{4}}-\d\d-\d\d$", changes, re.MULTILINE):
-        return f"CHANGELOG.md has no section `## {version()} - <date>`: say what a user notices"
-    return None
-
-
-def main(arguments: list[str]) -> int:
-    """Prints the version, or checks a tag."""
-    if not arguments:
-        print(version())
-        return 0
-    said = wrong_with(arguments[0])
-    if said:
-        print(said, file=sys.stderr)
-    return 1 if said else 0
+    heading = rf"^## {re.escape(version())} - \d{{4}}-\d\d-\d\d\n+"
+    found = re.search(rf"{heading}(.*?)(?=^## |\Z)", changes, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise SystemExit(f"CHANGELOG.md has no section `## {version()} - <date>`: say what a user notices")
+    return found[1].strip()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    print(notes(sys.argv[1]) if len(sys.argv) > 1 else version())

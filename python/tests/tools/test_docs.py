@@ -163,6 +163,20 @@ def test_every_page_is_in_the_navigation() -> None:
         assert f": {page.relative_to(ROOT / 'docs').as_posix()}\n" in navigation, page
 
 
+def test_the_first_page_links_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    for page in PAGES[1:]:
+        path = page.relative_to(ROOT / "docs").as_posix()
+        assert path == "index.md" or f"({path})" in index, page
+
+
+def test_pages_that_are_templates_say_so() -> None:
+    for page in PAGES[1:]:
+        text = page.read_text()
+        made = re.search(r"^(:::|<!-- include: )", text, re.MULTILINE)
+        assert bool(made) == ("<!-- template -->" in text), page
+
+
 # -- docstrings
 
 PUBLIC = [

@@ -82,7 +82,8 @@ def test_an_index_shows_readme_with_links_that_lead_somewhere(metadata: Message)
         if found := re.search(place + "(.*)", link):
             assert (ROOT / found[1].partition("#")[0]).exists(), link
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)
-    assert pictures and all(link.startswith("https://raw.githubusercontent.com/") for link in pictures)
+    hosts = ("https://raw.githubusercontent.com/", "https://github.com/gofast-org/gofast/actions/")
+    assert pictures and all(link.startswith(hosts) for link in pictures)
     # Nothing else differs.
     assert re.sub(rf"https://(?:raw\.githubusercontent|github)\.com/{place}", "", text).strip() == own.strip()
 
@@ -103,10 +104,21 @@ def test_a_tag_needs_the_version_and_a_section(monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "gofast" / "doc.go").write_text('const Version = "1.2.3"\n')
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n")
     monkeypatch.setattr(version, "ROOT", tmp_path)
-    assert "doc.go says 1.2.3" in str(version.wrong_with("v1.2.4"))
-    assert "no section" in str(version.wrong_with("v1.2.3"))
-    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3 - 2026-12-01\n")
-    assert version.wrong_with("v1.2.3") is None
+    with pytest.raises(SystemExit, match=r"doc\.go says 1\.2\.3"):
+        version.notes("v1.2.4")
+    with pytest.raises(SystemExit, match="no section"):
+        version.notes("v1.2.3")
+    sections = "## 1.2.3 - 2026-12-01\n\n- new\n\n## 1.2.2 - 2026-11-01\n\n- old\n"
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## Unreleased\n\n{sections}")
+    assert version.notes("v1.2.3") == "- new"
+
+
+def test_the_sources_can_be_released() -> None:
+    assert version.notes(f"v{version.version()}")
+    cited = (ROOT / "CITATION.cff").read_text()
+    date = re.search(r"^date-released: (.*)$", cited, re.MULTILINE)
+    assert date and f"\n## {version.version()} - {date[1]}\n" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"\nversion: {version.version()}\n" in cited
 
 
 def test_an_sdist_tells_nothing_of_who_made_it_and_when(tmp_path: Path) -> None:
