@@ -26,9 +26,10 @@ from ._tables.opening import request_of
 from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
+from ._tables.stream_options import for_rows
 from ._tables.stream_pieces import Found
 from ._tables.stream_source import Rooms, StreamSource
-from ._tables.stream_windows import RAISE, StreamWindows
+from ._tables.stream_windows import StreamWindows
 from ._tables.window import Some, Window, batches
 from .table import Limits
 
@@ -121,7 +122,7 @@ class TableStream(BlockStream):
     ) -> None:
         super().__init__(memory, shuffle, seed, rank, world, even, mean, std)
         limited = Limits.of(limits)
-        self._rooms_most = self.memory // 10 * 7
+        self._rooms_most = for_rows(self.memory)
         rest = self.memory - self._rooms_most
         self._source: dict[str, Any] = {
             "path": given(path),
@@ -209,9 +210,11 @@ class TableStream(BlockStream):
         block = blocks.block_bytes(self._rooms_most // 2)
         label = f"counting rows of {many(len(self._stamps), 'file')}"
         pieces, most = source.cut(max(block // max(row, 1), 1), label), 1
-        if pieces:  # its type is probably that of all
-            for filled in source.windows([[pieces[0]]], Rooms(self._rooms_most), 0, RAISE):
-                most = filled.memory.features.dtype.itemsize
+        if pieces:  # the widest type is probably among these, and no larger piece does not fit
+            largest = max(pieces, key=lambda piece: piece["rows"])
+            some = ([piece] for piece in (pieces[0], pieces[-1], largest))
+            for memory in source.tables(some, Rooms(self._rooms_most)):
+                most = max(most, memory.features.dtype.itemsize)
         return Found(pieces, most)
 
     def __len__(self) -> int:
@@ -228,8 +231,9 @@ class TableStream(BlockStream):
 
     def _order(self, source: StreamSource, drawn: Drawn) -> BlockOrder:
         found = self._found(source)
-        # Two windows are in memory, and rooms for them are a 16th larger.
-        room = self._rooms_most * 15 // 32 if drawn.seed is not None else blocks.USUAL
+        room = self._rooms_most * 15 // 32  # two windows are in memory, and rooms for them are a 16th larger
+        if drawn.seed is None:
+            room = min(room, blocks.USUAL)
         rows = [piece["rows"] for piece in found.pieces]
         return BlockOrder(rows, max(room // max(self._row_bytes(found), 1), 1), *drawn)
 
@@ -293,8 +297,9 @@ class TableStream(BlockStream):
             if self._fits(found):
                 mixed.append("all rows fit into memory: they are decoded once, and kept for later epochs")
             if len(self._layout.label_kinds) == 1 and order.windows:
-                some = source.labels(pieces[:: -(-len(pieces) // LOOKED_AT)], Rooms(self._rooms_most), RAISE)
-                mixed += labels_mixing(some, len(order.windows[0].blocks))
+                some = ([piece] for piece in pieces[:: -(-len(pieces) // LOOKED_AT)])
+                labels = [one.label_column(0).copy() for one in source.tables(some, Rooms(self._rooms_most))]
+                mixed += labels_mixing(labels, len(order.windows[0].blocks))
         rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
         what = f"{many(len(self._stamps), 'file')}, {rows} x {self._layout.width} features"
         lines: list[Line] = [("source", "Go", f"{what}, decoded within {size(self.memory)}")]

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from .. import errors
 from .._core.openmp import alone
 from .._core.table_operations import Piece
 from .blocks import BlockOrder, Stretch
 from .cells import Place
 from .opening import place, request_of
+from .stream_passes import passes
 from .stream_source import Filled, Rooms, StreamSource
 from .window import Some, Window
 
-RAISE = "raise memory=, or write smaller row groups or packed files"
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class StreamWindows:
@@ -53,7 +54,8 @@ class StreamWindows:
             return
         rooms, windows = Rooms(self._most), list[Window]()
         rooms.spread = sum(stamp.size for stamp in source.stamps) <= self._most
-        for filled in source.windows(itertools.repeat(None), rooms, usual, RAISE):
+        for filled in source.windows(itertools.repeat(None), rooms, usual):
+            assert isinstance(filled, Filled)
             window = self._window(filled, rooms, [filled.at])
             if rooms.spread:
                 windows.append(window)
@@ -89,20 +91,29 @@ class StreamWindows:
             return
         rooms = Rooms(self._most)
         wanted = [[pieces[block] for block in stretch.window.blocks] for stretch in stretches]
-        windows = source.windows(wanted, rooms, 0, RAISE)
+        windows = source.windows(wanted, rooms, 0)
         for stretch, of, filled in zip(stretches, wanted, windows, strict=True):
-            yield self._window(filled, rooms, of), order.rows(stretch)
+            if isinstance(filled, Filled):
+                yield self._window(filled, rooms, of), order.rows(stretch)
+                continue
+            for part, rows in passes(source, of, filled.table, order.rows(stretch).numpy(), rooms):
+                window = self._window(part, rooms, of, rows)
+                yield window, _all(window)
 
     def _keep(self, source: StreamSource, pieces: list[Piece]) -> None:
         rooms = Rooms(self._most)
-        try:
-            for filled in source.windows([pieces], rooms, 0, RAISE):
+        for filled in source.windows([pieces], rooms, 0):
+            self._fits = isinstance(filled, Filled)  # or they are of a wider type than the first ones
+            if isinstance(filled, Filled):
                 self._kept = [self._window(filled, rooms, pieces)]
-        except errors.LimitError:  # they are of a wider type than the first ones
-            self._fits = False
 
-    def _window(self, filled: Filled, rooms: Rooms, pieces: list[Piece]) -> Window:
+    def _window(
+        self, filled: Filled, rooms: Rooms, pieces: list[Piece], rows: npt.NDArray[np.int64] | None = None
+    ) -> Window:
+        """The rows of pieces, or these of them."""
+
         def locate(row: int) -> Place:
+            row = row if rows is None else int(rows[row])
             for piece in pieces:
                 if row < piece["rows"] or piece is pieces[-1]:
                     return self._place(piece, row)
