@@ -157,7 +157,9 @@ class TableStream(BlockStream):
             "label": label,
             "class_to_idx": self._source["class_to_idx"],
         }
-        self._windows = StreamWindows(self._source, self._options, self._rooms_most)
+        self._windows = StreamWindows(
+            self._source, self._options, self._rooms_most, 0 if limited.memory else self.memory
+        )
         source = self._open()
         self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
         self._rows = source.rows

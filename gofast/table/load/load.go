@@ -102,7 +102,7 @@ func decode(ctx context.Context, paths []string, options Options, hint string) (
 	}
 	defer o.close()
 	if len(o.texts) == 0 { // cache= needs memory for them too
-		o.budget.Hint = hint
+		o.budget.Hint = func(int64) string { return hint }
 	} else if err := o.count(ctx); err != nil { // what rows without a bound took would be taken from the texts
 		return Decoded{}, err
 	}

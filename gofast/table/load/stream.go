@@ -50,7 +50,6 @@ func OpenStream(ctx context.Context, paths []string, options Options) (*Stream, 
 		return nil, Opened{}, err
 	}
 	s.o, s.first = o, o.start
-	o.budget.Hint = "raise memory= of the stream, or "
 	for i, kind := range o.kinds {
 		o.schema.LabelKinds = append(o.schema.LabelKinds, kindNames[kind])
 		if kind == table.TextLabel && o.classes.none() {

@@ -5,7 +5,7 @@ An order is a function of seed and epoch, so a window stays what it is when its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,12 @@ class _Group(NamedTuple):
 
 
 def passes(
-    source: StreamSource, pieces: list[Piece], table: FilledRoom, order: Numbers, rooms: Rooms
+    source: StreamSource,
+    pieces: list[Piece],
+    table: FilledRoom,
+    order: Numbers,
+    rooms: Rooms,
+    check: Callable[[RoomMemory, list[Piece]], object],
 ) -> Iterator[tuple[Filled, Numbers]]:
     """The rows of a window in their order, some at a time, and which they are, in rooms to be given back.
 
@@ -36,6 +41,7 @@ def passes(
         pieces: of the window.
         table: what did not fit.
         order: rows of the window that are wanted.
+        check: raises what is wrong with the table of some pieces.
 
     Raises:
         LimitError: a piece leaves no room for rows.
@@ -48,8 +54,10 @@ def passes(
     if each < 1:
         raise rooms.refused(table["rows"], layout.width, "float64", largest)
     groups = _groups(pieces, rooms.most // 4 // row)
-    kinds, made = set[str](), None
-    for made in source.tables((group.pieces for group in groups), rooms):
+    rooms.drop(0)  # they have other sizes
+    kinds, made, room = set[str](), None, rooms.take(min(each, len(order)) * row + 2 * PAGE)
+    for group, made in zip(groups, source.tables((group.pieces for group in groups), rooms), strict=True):
+        check(made, group.pieces)
         kinds.add(made.layout.type)
     assert made is not None
     kind = np.result_type(*kinds)
@@ -57,7 +65,8 @@ def passes(
         raise rooms.refused(table["rows"], layout.width, "int64 and floats", table["rows"] * row)
     for at in range(0, len(order), each):
         some = order[at : at + each]
-        room = rooms.take(len(some) * row + 2 * PAGE)
+        if at:
+            room = rooms.take(len(some) * row + 2 * PAGE)
         assert room is not None
         gathered = RoomMemory(room, _layout(made.layout, len(some), kind))
         wanted = [group for group in groups if ((some >= group.start) & (some < group.stop)).any()]

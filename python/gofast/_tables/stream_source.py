@@ -43,22 +43,24 @@ class Rooms:
         whole = -(-size // step) * step
         if self.spread and self._used + sum(room.size for room in self._free) + whole > self.most:
             self.spread = False
-            self._drop(1)  # there is one in use, or two
+            self.drop(1)  # there is one in use, or two
         if not self.spread:
-            for room in self._free:
-                if room.size >= size:
-                    self._free.remove(room)
-                    self._used += room.size
-                    return room
+            large = [room for room in self._free if room.size >= size]
+            if large:
+                room = min(large, key=lambda room: room.size)
+                self._free.remove(room)
+                self._used += room.size
+                return room
             if self._used + size > self.most:
                 return None
-            self._drop(0)  # they are too small, and their pages count
+            self.drop(0)  # they are too small, and their pages count
             whole = min(whole, self.most - self._used)
         room = Room(whole)
         self._used += room.size
         return room
 
-    def _drop(self, keep: int) -> None:
+    def drop(self, keep: int) -> None:
+        """Gives the memory back of all but some that are not in use."""
         for room in self._free[keep:]:
             room.empty()
         del self._free[keep:]
@@ -125,14 +127,15 @@ class StreamSource:
 
     Args:
         request: the files, and what shapes their table.
+        memory: of the stream, of which what decodes has a share; 0: its limit was given.
     """
 
-    def __init__(self, request: Sources) -> None:
+    def __init__(self, request: Sources, memory: int) -> None:
         self._pid = os.getpid()
         self._name: table_operations.StreamName = {"stream": next(engine.numbers)}
         try:
             info = table_operations.open_stream(
-                {**self._name, **request}, f"opening {len(request['paths'])} files"
+                {**self._name, **request, "memory": memory}, f"opening {len(request['paths'])} files"
             )
         except BaseException:
             self.close()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from .._core.memory import RoomMemory
 from .._core.openmp import alone
 from .._core.table_operations import Piece
 from .blocks import BlockOrder, Stretch
@@ -29,10 +30,11 @@ class StreamWindows:
         source: the files, and what shapes their table.
         options: RowDataset's.
         most: bytes of rows that are in memory together.
+        memory: see StreamSource.
     """
 
-    def __init__(self, source: dict[str, Any], options: dict[str, Any], most: int) -> None:
-        self._source, self._options, self._most = source, options, most
+    def __init__(self, source: dict[str, Any], options: dict[str, Any], most: int, memory: int) -> None:
+        self._source, self._options, self._most, self._memory = source, options, most, memory
         self._kept: list[Window] = []  # all rows, in the order of the files
         self._fits = True  # as far as is known
 
@@ -41,7 +43,7 @@ class StreamWindows:
 
     def open(self) -> StreamSource:
         """The files, open in this process."""
-        return StreamSource(request_of(self._source)[2])
+        return StreamSource(request_of(self._source)[2], self._memory)
 
     def in_order(self, source: StreamSource, usual: int) -> Iterator[Some]:
         """All rows, as they come in the files, which nobody has counted.
@@ -96,8 +98,9 @@ class StreamWindows:
             if isinstance(filled, Filled):
                 yield self._window(filled, rooms, of), order.rows(stretch)
                 continue
-            for part, rows in passes(source, of, filled.table, order.rows(stretch).numpy(), rooms):
-                window = self._window(part, rooms, of, rows)
+            rows = order.rows(stretch).numpy()
+            for part, some in passes(source, of, filled.table, rows, rooms, self._of_memory):
+                window = self._window(part, rooms, of, some)
                 yield window, _all(window)
 
     def _keep(self, source: StreamSource, pieces: list[Piece]) -> None:
@@ -111,7 +114,15 @@ class StreamWindows:
         self, filled: Filled, rooms: Rooms, pieces: list[Piece], rows: npt.NDArray[np.int64] | None = None
     ) -> Window:
         """The rows of pieces, or these of them."""
+        return self._of_memory(filled.memory, pieces, rows, lambda: rooms.give(filled.room))
 
+    def _of_memory(
+        self,
+        memory: RoomMemory,
+        pieces: list[Piece],
+        rows: npt.NDArray[np.int64] | None = None,
+        end: Callable[[], None] | None = None,
+    ) -> Window:
         def locate(row: int) -> Place:
             row = row if rows is None else int(rows[row])
             for piece in pieces:
@@ -120,9 +131,7 @@ class StreamWindows:
                 row -= piece["rows"]
             raise AssertionError
 
-        return Window(
-            filled.memory, self._source["fill_value"], locate, self._options, lambda: rooms.give(filled.room)
-        )
+        return Window(memory, self._source["fill_value"], locate, self._options, end)
 
     def _place(self, piece: Piece, row: int) -> Place:
         paths = request_of(self._source)[0]
