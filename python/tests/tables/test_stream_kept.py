@@ -160,7 +160,7 @@ def test_copies_and_forked_workers(shuffle: Any, path: Path, begun: list[int]) -
 
 
 def test_a_forked_worker_joins_kept_rows_with_its_own(path: Path) -> None:
-    """Its batch has rows of two windows: those that are left of one, and kept ones, which its parent decoded."""
+    """Its batch has rows of two windows: what is left of one, and kept ones, which its parent decoded."""
     want, stream = TableDataset(path, dtype=torch.float64)[:], stream_of(path, 1.2, shuffle="block", seed=1)
     next(iter(gofast.DataLoader(stream, 1000)))
     assert stream._windows._kept
