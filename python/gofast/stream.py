@@ -52,8 +52,8 @@ class TableStream(BlockStream):
         path: files, as in TableDataset. Text files that are packed (.gz, .zst, .bz2) cannot be entered in the
             middle: with shuffle="block", each is a block of its own.
         memory: bytes that rows and their decoding take together, in each process, and for each of several
-            iterators at once: ``"1GB"``, ``"500MB"`` or a number. A batch's own memory comes on top. Rows that
-            all fit into two thirds of it are decoded once, and kept for later epochs.
+            iterators at once: ``"1GB"``, ``"500MB"`` or a number. A batch's own memory comes on top. Rows
+            that all fit into two thirds of it are decoded once, and kept for later epochs.
         shuffle: ``"block"``, or None. Text files are read once before the first epoch, to count their rows.
         seed: of the order. None: each epoch draws one from torch's generator, as torch's own shuffling does;
             after `set_epoch`, and with several ranks, it is 0, as in torch's DistributedSampler.
@@ -194,8 +194,8 @@ class TableStream(BlockStream):
     def index(self) -> None:
         """Counts the rows, which takes a pass over text files.
 
-        `len` needs it. With ``shuffle``, several ranks or workers it is done before the first epoch anyway, by
-        one of torch's workers for all of them.
+        `len` needs it. With ``shuffle``, several ranks or workers it is done before the first epoch anyway,
+        by one of torch's workers for all of them.
 
         Raises:
             gofast.errors.GofastError: a file cannot be read.
