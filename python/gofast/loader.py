@@ -169,6 +169,8 @@ class DataLoader(TorchDataLoader[T]):
         self._idle = Idle()
         self._counts = Counts()
         self._stacking = Stacking(dataset)
+        if isinstance(dataset, PulledDataset):
+            dataset._check_order(shuffle=shuffle, sampler=sampler)
         if _TORCH_HAS_IN_ORDER:
             newer["in_order"] = in_order
         else:

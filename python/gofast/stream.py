@@ -26,9 +26,10 @@ from ._tables.opening import request_of
 from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
+from ._tables.stream_options import for_rows
 from ._tables.stream_pieces import Found
 from ._tables.stream_source import Rooms, StreamSource
-from ._tables.stream_windows import RAISE, StreamWindows
+from ._tables.stream_windows import StreamWindows
 from ._tables.window import Some, Window, batches
 from .table import Limits
 
@@ -50,8 +51,9 @@ class TableStream(BlockStream):
     Args:
         path: files, as in TableDataset. Text files that are packed (.gz, .zst, .bz2) cannot be entered in the
             middle: with shuffle="block", each is a block of its own.
-        memory: bytes that rows and their decoding take together, in each process: ``"1GB"``, ``"500MB"`` or a
-            number. Rows that all fit into two thirds of it are decoded once, and kept for later epochs.
+        memory: bytes that rows and their decoding take together, in each process, and for each of several
+            iterators at once: ``"1GB"``, ``"500MB"`` or a number. A batch's own memory comes on top. Rows
+            that all fit into two thirds of it are decoded once, and kept for later epochs.
         shuffle: ``"block"``, or None. Text files are read once before the first epoch, to count their rows.
         seed: of the order. None: each epoch draws one from torch's generator, as torch's own shuffling does;
             after `set_epoch`, and with several ranks, it is 0, as in torch's DistributedSampler.
@@ -72,7 +74,7 @@ class TableStream(BlockStream):
         gofast.errors.GofastError: one class per kind of failure, when the files are opened or while
             iterating. It names the file, the line or row, and the column.
         gofast.errors.LimitError: what must be decoded together, such as a row group of Parquet or a record
-            batch of Arrow, needs more memory.
+            batch of Arrow, needs more memory; the text says how much suffices.
         gofast.errors.ChangedError: a file changed while it was read, or since its rows were counted.
 
     Example:
@@ -121,7 +123,7 @@ class TableStream(BlockStream):
     ) -> None:
         super().__init__(memory, shuffle, seed, rank, world, even, mean, std)
         limited = Limits.of(limits)
-        self._rooms_most = self.memory // 10 * 7
+        self._rooms_most = for_rows(self.memory)
         rest = self.memory - self._rooms_most
         self._source: dict[str, Any] = {
             "path": given(path),
@@ -156,7 +158,9 @@ class TableStream(BlockStream):
             "label": label,
             "class_to_idx": self._source["class_to_idx"],
         }
-        self._windows = StreamWindows(self._source, self._options, self._rooms_most)
+        self._windows = StreamWindows(
+            self._source, self._options, self._rooms_most, 0 if limited.memory else self.memory
+        )
         source = self._open()
         self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
         self._rows = source.rows
@@ -190,8 +194,8 @@ class TableStream(BlockStream):
     def index(self) -> None:
         """Counts the rows, which takes a pass over text files.
 
-        `len` needs it. With ``shuffle``, several ranks or workers it is done before the first epoch anyway;
-        torch's workers do it each by themselves, unless it was called before.
+        `len` needs it. With ``shuffle``, several ranks or workers it is done before the first epoch anyway,
+        by one of torch's workers for all of them.
 
         Raises:
             gofast.errors.GofastError: a file cannot be read.
@@ -209,9 +213,11 @@ class TableStream(BlockStream):
         block = blocks.block_bytes(self._rooms_most // 2)
         label = f"counting rows of {many(len(self._stamps), 'file')}"
         pieces, most = source.cut(max(block // max(row, 1), 1), label), 1
-        if pieces:  # its type is probably that of all
-            for filled in source.windows([[pieces[0]]], Rooms(self._rooms_most), 0, RAISE):
-                most = filled.memory.features.dtype.itemsize
+        if pieces:  # the widest type is probably among these, and no larger piece does not fit
+            largest = max(pieces, key=lambda piece: piece["rows"])
+            some = ([piece] for piece in (pieces[0], pieces[-1], largest))
+            for memory in source.tables(some, Rooms(self._rooms_most)):
+                most = max(most, memory.features.dtype.itemsize)
         return Found(pieces, most)
 
     def __len__(self) -> int:
@@ -228,8 +234,9 @@ class TableStream(BlockStream):
 
     def _order(self, source: StreamSource, drawn: Drawn) -> BlockOrder:
         found = self._found(source)
-        # Two windows are in memory, and rooms for them are a 16th larger.
-        room = self._rooms_most * 15 // 32 if drawn.seed is not None else blocks.USUAL
+        room = self._rooms_most * 15 // 32  # two windows are in memory, and rooms for them are a 16th larger
+        if drawn.seed is None:
+            room = min(room, blocks.USUAL)
         rows = [piece["rows"] for piece in found.pieces]
         return BlockOrder(rows, max(room // max(self._row_bytes(found), 1), 1), *drawn)
 
@@ -293,8 +300,9 @@ class TableStream(BlockStream):
             if self._fits(found):
                 mixed.append("all rows fit into memory: they are decoded once, and kept for later epochs")
             if len(self._layout.label_kinds) == 1 and order.windows:
-                some = source.labels(pieces[:: -(-len(pieces) // LOOKED_AT)], Rooms(self._rooms_most), RAISE)
-                mixed += labels_mixing(some, len(order.windows[0].blocks))
+                some = ([piece] for piece in pieces[:: -(-len(pieces) // LOOKED_AT)])
+                labels = [one.label_column(0).copy() for one in source.tables(some, Rooms(self._rooms_most))]
+                mixed += labels_mixing(labels, len(order.windows[0].blocks))
         rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
         what = f"{many(len(self._stamps), 'file')}, {rows} x {self._layout.width} features"
         lines: list[Line] = [("source", "Go", f"{what}, decoded within {size(self.memory)}")]

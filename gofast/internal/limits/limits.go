@@ -58,7 +58,7 @@ func (l Limits) Validate() error {
 
 // Budget counts bytes against Limits.Memory. Safe for concurrent use.
 type Budget struct {
-	Hint  string // what else may help, for the error: set before the budget is used by others
+	Hint  func(needed int64) string // what else may help, for the error: set before the budget is used by others; nil: nothing
 	limit int64
 	used  atomic.Int64
 }
@@ -85,9 +85,12 @@ func (b *Budget) Left() int64 { return b.limit - b.used.Load() }
 func (b *Budget) Release(n int64) { b.used.Add(-n) }
 
 func (b *Budget) refuse(n int64, what string) error {
+	used, hint := b.used.Load(), ""
+	if b.Hint != nil {
+		hint = b.Hint(used + n)
+	}
 	return errs.New(errs.ErrLimit, "memory", fmt.Sprintf(
-		"%s needs %d bytes, the limit is %d with %d in use: %sraise limits={\"memory\": ...}",
-		what, n, b.limit, b.used.Load(), b.Hint))
+		"%s needs %d bytes, the limit is %d with %d in use: %sraise limits={\"memory\": ...}", what, n, b.limit, used, hint))
 }
 
 // Mul returns the product of non-negative factors, or false on overflow.

@@ -91,7 +91,9 @@ func Decode(ctx context.Context, d Dataset) (made Decoded, err error) {
 		return made, err
 	}
 	budget := limits.NewBudget(d.Limits.WithDefaults().Memory)
-	budget.Hint = "store the dataset without chunks, which is read where it lies (h5repack -l NAME:CONTI old.h5 new.h5), or "
+	budget.Hint = func(int64) string {
+		return "store the dataset without chunks, which is read where it lies (h5repack -l NAME:CONTI old.h5 new.h5), or "
+	}
 	if d.Into == nil {
 		err = budget.Reserve(total, fmt.Sprintf("the decoded dataset %q", errs.Cut(d.Name)))
 	} else if int64(len(d.Into)) < total {

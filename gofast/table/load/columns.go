@@ -35,6 +35,7 @@ func open(ctx context.Context, paths []string, options Options) (*opened, error)
 	lim := options.Limits.WithDefaults()
 	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, texts: options.Texts, budget: limits.NewBudget(lim.Memory), exact: true,
 		rests: options.streamed && options.FS == nil}
+	o.budget.Hint = options.hint
 	if err := o.openAll(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err

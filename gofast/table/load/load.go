@@ -102,7 +102,7 @@ func decode(ctx context.Context, paths []string, options Options, hint string) (
 	}
 	defer o.close()
 	if len(o.texts) == 0 { // cache= needs memory for them too
-		o.budget.Hint = hint
+		o.budget.Hint = func(int64) string { return hint }
 	} else if err := o.count(ctx); err != nil { // what rows without a bound took would be taken from the texts
 		return Decoded{}, err
 	}
@@ -303,6 +303,8 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 	return nil
 }
 
+const pageBytes = 4096 // labels begin on a page of their own
+
 // sizes are the bytes of the features, and of these and the labels.
 func (o *opened) sizes(t table.Type) (labelsAt, size int64, err error) {
 	features, ok := limits.Mul(o.bound, int64(o.schema.Width), int64(t.Size()))
@@ -310,7 +312,7 @@ func (o *opened) sizes(t table.Type) (labelsAt, size int64, err error) {
 	if !ok || !ok2 || features > 1<<60 || labels > 1<<60 {
 		return 0, 0, errs.New(errs.ErrLimit, "table", fmt.Sprintf("%d rows of %d features do not fit an address space", o.bound, o.schema.Width))
 	}
-	labelsAt = (features + 4095) &^ 4095
+	labelsAt = (features + pageBytes - 1) &^ (pageBytes - 1)
 	return labelsAt, labelsAt + labels, nil
 }
 

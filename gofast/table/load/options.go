@@ -51,8 +51,20 @@ type Options struct {
 	FS fs.FS `json:"-"`
 	// Progress is called with the bytes of the sources read so far, and all their bytes.
 	Progress func(done, total int64) `json:"-"`
+	// Memory is what a stream may take in all, of which Limits.Memory is a share; 0: more of it would not raise that.
+	Memory int64 `json:"memory"`
 	// streamed: parts are decoded, one after another.
 	streamed bool
+}
+
+// hint says which memory= of a stream suffices for decoding that needs so many bytes at one time: it needs more later,
+// for pages, and other parts are larger.
+func (o Options) hint(needed int64) string {
+	if o.Memory == 0 || o.Limits.Memory == 0 {
+		return ""
+	}
+	bytes := (2*float64(needed) + 32<<20) * float64(o.Memory) / float64(o.Limits.Memory)
+	return fmt.Sprintf("memory=\"%.0fMB\" suffices, or ", math.Ceil(bytes/1e6))
 }
 
 // ColumnRef names a column by name or by position (negative from the end).

@@ -14,6 +14,7 @@ import (
 // smallest type that holds these rows. One goroutine at a time may use it.
 type Stream struct {
 	o      *opened
+	first  table.Type              // tried before anything was decoded
 	report func(done, total int64) // of Cut; nil meanwhile
 	file   int                     // Next's
 	row    int64                   // of that file
@@ -48,8 +49,7 @@ func OpenStream(ctx context.Context, paths []string, options Options) (*Stream, 
 	if err != nil {
 		return nil, Opened{}, err
 	}
-	s.o = o
-	o.budget.Hint = "raise memory= of the stream, or "
+	s.o, s.first = o, o.start
 	for i, kind := range o.kinds {
 		o.schema.LabelKinds = append(o.schema.LabelKinds, kindNames[kind])
 		if kind == table.TextLabel && o.classes.none() {
@@ -100,67 +100,101 @@ func (s *Stream) Cut(ctx context.Context, rows int64, progress func(done, total 
 // Decode decodes pieces into memory: the features of all, one piece behind the other, and then their labels. It may
 // fail with ErrRoom, and be called again with more.
 func (s *Stream) Decode(ctx context.Context, pieces []Piece, memory []byte) (Decoded, error) {
-	some := s.o.none()
-	for _, p := range pieces {
-		if p.File < 0 || p.File >= len(s.o.files) {
-			return Decoded{}, errs.New(errs.ErrConfig, "stream", fmt.Sprintf("there is no file %d", p.File))
+	for {
+		some := s.o.none()
+		for _, p := range pieces {
+			if p.File < 0 || p.File >= len(s.o.files) {
+				return Decoded{}, errs.New(errs.ErrConfig, "stream", fmt.Sprintf("there is no file %d", p.File))
+			}
+			some.add(s.o, p.File, s.o.readers[p.File].(table.Parter).Part(p.Part), p.Row)
 		}
-		some.add(s.o, p.File, s.o.readers[p.File].(table.Parter).Part(p.Part), p.Row)
+		d, err := some.into(ctx, memory)
+		if !errors.Is(err, ErrRoom) || !s.narrowed() {
+			return s.decoded(d), err
+		}
 	}
-	d, err := some.into(ctx, memory)
-	return s.decoded(d), err
+}
+
+// narrowed forgets of what type other rows were: these may be narrower. It says whether that is any news.
+func (s *Stream) narrowed() bool {
+	before := s.o.start
+	s.o.start = s.first
+	return before != s.first
 }
 
 // Next decodes the next rows of the files, in their order: as many as memory holds, or fewer. Row is where the first
 // one stands in File. No rows: there are none left. It may fail with ErrRoom, and be called again with more.
 func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, err error) {
 	d.FD = -1
-	refused := int64(0) // rows of the last part that memory was too small for
-	for s.file < len(s.o.files) {
+	for s.file < len(s.o.files) && d.Rows == 0 {
+		at = Piece{File: s.file, Row: s.row}
 		part, err := s.part(ctx, int64(len(memory)))
-		if ctx.Err() != nil {
-			err = errs.New(errs.ErrCanceled, "stream", "canceled").Because(ctx.Err())
-		}
 		if err == nil && part == nil {
-			if err = s.o.files[s.file].CheckUnchanged(); err == nil {
-				s.endFile()
-				s.o.rest(s.file)
-				s.file, s.row = s.file+1, 0
-				continue
-			}
+			err = s.nextFile()
+		} else if err == nil {
+			d, err = s.decodePart(ctx, part, memory)
 		}
 		if err != nil {
 			return d, at, err
-		}
-		one := s.o.none()
-		one.add(s.o, s.file, part, s.row)
-		d, err := one.into(ctx, memory)
-		// Of a long row and short ones behind it, less text makes no smaller part.
-		if rows, _ := part.Rows(); errors.Is(err, ErrRoom) && s.text != nil && rows > 1 && rows != refused {
-			refused = rows
-			s.bytes = textFor(len(memory), s.bytes, d.Size)
-			continue
-		}
-		if err != nil {
-			return d, Piece{File: s.file, Row: s.row}, err
-		}
-		if s.text != nil {
-			if took := s.text.Done(); d.Rows > 0 {
-				s.bytes = min(textFor(len(memory), took, d.Rows*one.rowBytes(d.Type)), 8*took)
-			}
-		} else {
-			s.parts = s.parts[1:]
-		}
-		at, s.row = Piece{File: s.file, Row: s.row}, s.row+d.Rows
-		if d.Rows > 0 {
-			return s.decoded(d), at, nil
 		}
 	}
 	return d, at, nil
 }
 
+func (s *Stream) nextFile() error {
+	if err := s.o.files[s.file].CheckUnchanged(); err != nil {
+		return err
+	}
+	s.endFile()
+	s.o.rest(s.file)
+	s.file, s.row = s.file+1, 0
+	return nil
+}
+
+// decodePart decodes a part of the current file, or less of it where it is text and memory does not hold it.
+func (s *Stream) decodePart(ctx context.Context, part table.Reader, memory []byte) (d Decoded, err error) {
+	refused := int64(0) // rows of the last part that memory was too small for
+	for {
+		one := s.o.none()
+		one.add(s.o, s.file, part, s.row)
+		d, err = one.into(ctx, memory)
+		if err == nil {
+			s.took(d, len(memory), one.rowBytes(d.Type))
+			return s.decoded(d), nil
+		}
+		if !errors.Is(err, ErrRoom) {
+			return d, err
+		}
+		// Of a long row and short ones behind it, less text makes no smaller part.
+		if rows, _ := part.Rows(); s.text != nil && rows > 1 && rows != refused {
+			refused = rows
+			s.bytes = textFor(len(memory), s.bytes, d.Size)
+		} else if !s.narrowed() {
+			return d, err
+		}
+		if part, err = s.part(ctx, int64(len(memory))); err != nil {
+			return Decoded{}, err
+		}
+	}
+}
+
+// took goes on behind a part that was decoded.
+func (s *Stream) took(d Decoded, memory int, rowBytes int64) {
+	s.row += d.Rows
+	if s.text == nil {
+		s.parts = s.parts[1:]
+	} else if took := s.text.Done(); d.Rows > 0 {
+		s.bytes = min(textFor(memory, took, d.Rows*rowBytes), 8*took)
+	}
+}
+
 // part is the reader of the next rows of the current file; nil at its end.
-func (s *Stream) part(ctx context.Context, room int64) (table.Reader, error) {
+func (s *Stream) part(ctx context.Context, room int64) (part table.Reader, err error) {
+	defer func() {
+		if ctx.Err() != nil {
+			err = errs.New(errs.ErrCanceled, "stream", "canceled").Because(ctx.Err())
+		}
+	}()
 	file := s.o.readers[s.file]
 	if text, ok := file.(table.Sequential); ok {
 		if s.text == nil {
@@ -184,10 +218,7 @@ func (s *Stream) part(ctx context.Context, room int64) (table.Reader, error) {
 	return file.(table.Parter).Part(s.parts[0]), nil
 }
 
-const (
-	firstText = 1 << 20 // bytes of the first part: a batch is there soon
-	pageBytes = 4096    // labels begin on a page of their own
-)
+const firstText = 1 << 20 // bytes of the first part: a batch is there soon
 
 // textFor is how many bytes of text fill memory, less a 16th, if other rows took so many bytes as text and as rows.
 func textFor(memory int, text, rows int64) int64 {

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from .table_operations import Table
 
+PAGE = 4096  # labels begin on a page of their own, and so does each array of a window
+
 
 class Layout(NamedTuple):
     """A table's content and where it lies, with the fields of the Go package's Schema."""
@@ -117,6 +119,10 @@ class Room:
         self.bytes = np.frombuffer(self._map, np.uint8)
         self.read_only = memoryview(self._map).toreadonly()
         self.address = address_of(self.bytes)
+
+    def empty(self) -> None:
+        """Gives its pages back, whoever still refers to it."""
+        self._map.madvise(mmap.MADV_DONTNEED)
 
 
 class RoomMemory(Memory):

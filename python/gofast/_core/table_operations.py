@@ -241,6 +241,8 @@ class StreamName(TypedDict):
 class Stream(Sources, StreamName):
     """The stream to open."""
 
+    memory: int
+
 
 class OpenedStream(Table):
     """What is known before anything is decoded; see load.Opened."""

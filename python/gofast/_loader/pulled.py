@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from torch.utils.data import IterableDataset
 
@@ -16,6 +16,7 @@ class PulledDataset(IterableDataset[Any]):
 
     _makes_batches = False  # `_batches` has whole batches
     _ahead = "the pictures of a batch at once, when it is asked for"  # in explain
+    _orders: ClassVar[Mapping[str, str]] = {}  # what does what these options of a DataLoader would do
     _at_once = 1  # rows that an iterator pulls before it hands out the first
 
     @contextmanager
@@ -26,6 +27,15 @@ class PulledDataset(IterableDataset[Any]):
             yield
         finally:
             self._at_once = 1
+
+    def _check_order(self, **given: object) -> None:
+        """Raises torch's error for an option that no IterableDataset takes, and says what does it."""
+        for option, value in given.items():
+            if option in self._orders and value is not None and value is not False:
+                raise ValueError(
+                    f"DataLoader with IterableDataset: expected unspecified {option} option, but got "
+                    f"{option}={value}: {self._orders[option]}"
+                )
 
     def _batches(
         self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None

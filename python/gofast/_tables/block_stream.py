@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import operator
 import os
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch.utils.data import get_worker_info
@@ -30,6 +30,10 @@ class BlockStream(PulledDataset):
     """
 
     _makes_batches = True
+    _orders: ClassVar[Mapping[str, str]] = {
+        "shuffle": 'give shuffle="block" to the dataset, which permutes its rows',
+        "sampler": 'the dataset has shuffle="block" for an order, and rank= and world= for several processes',
+    }
     _ahead = "what comes next is decoded while batches go out, on engine threads"
 
     def __init__(

@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
-from .._core.memory import Room
+from .._core.memory import PAGE, Room
 from .._core.operation import Begun
 from .._loader.stream import forked
 from . import blocks
 from .file_arrays import FileArray
 from .hdf5_bands import SMALLER, Bands, least
 from .stream_source import Rooms
-
-_PAGE = 4096  # each array begins on a page of its own
 
 Stored = FileArray | Bands
 Values = np.ndarray[Any, Any]
@@ -58,7 +56,7 @@ class Windows:
         row = max(sum(math.prod(one.shape[1:]) * one.dtype.itemsize for one in arrays), 1)
         bands = [one for one in arrays if isinstance(one, Bands)]
         step = min(math.lcm(*(one.step for one in bands)), total)
-        fits = (self._room // 2 * 15 // 16 - (len(arrays) + 1) * _PAGE) // row  # a room is a 16th larger
+        fits = (self._room // 2 * 15 // 16 - (len(arrays) + 1) * PAGE) // row  # a room is a 16th larger
         most = min([fits, *(one.most_rows(self._decoding) for one in bands)])
         if step > most:
             each = "".join(f", {one.step} of a chunk of {one.name!r}" for one in bands)
@@ -114,7 +112,7 @@ class Windows:
         places = [0]
         for one in self._arrays:
             length = rows * math.prod(one.shape[1:]) * one.dtype.itemsize
-            places.append(places[-1] + -(-length // _PAGE) * _PAGE)
+            places.append(places[-1] + -(-length // PAGE) * PAGE)
         return places
 
     def _finished(self, begun: _Begun) -> Filled:

@@ -8,6 +8,7 @@ from .. import errors
 from .._core.units import bytes_of
 
 _LEAST = 16 << 20  # of rows, and of what decodes them
+_MB = 10**6
 
 
 def memory_bytes(memory: str | int) -> int:
@@ -16,6 +17,20 @@ def memory_bytes(memory: str | int) -> int:
     if most < 2 * _LEAST:
         raise errors.OptionError(f"memory={memory}: at least {2 * _LEAST} bytes are needed")
     return most
+
+
+def for_rows(memory: int) -> int:
+    """The bytes of it that are for rows. The rest is for decoding them."""
+    return memory // 10 * 7
+
+
+def memory_for(rows: int) -> str:
+    """A ``memory=`` that suffices where rows of so many bytes are decoded together.
+
+    Blocks are larger then: what a row group is joined with takes a 64th of the rows' memory, or an eighth
+    where it is of the widest type.
+    """
+    return f'memory="{-(-(rows * 3 // 2 + 4 * _MB) * 10 // 7 // _MB)}MB"'
 
 
 def ranks(rank: int | None, world: int | None) -> tuple[int, int]:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from .. import errors
 from .._core import engine, table_operations
-from .._core.memory import Layout, Room, RoomMemory
+from .._core.memory import PAGE, Layout, Room, RoomMemory
 from .._core.numbers import itemsize
 from .._core.operation import Begun
 from .._core.stamp import Stamp
 from .._core.table_operations import FilledRoom, Piece, Sources
 from .._loader.stream import forked
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from .stream_options import memory_for
 
 _HUGE = 2 << 20  # of a page, at most
-_PAGE = 4096  # labels begin on a page of their own
 
 
 class Rooms:
@@ -30,38 +27,43 @@ class Rooms:
         most: bytes of all that are in use.
 
     Attributes:
+        most: as given.
         spread: none has been used again, nor will be as long as all of them stay within the limit.
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self.spread = most, False
+        self.most, self.spread = most, False
         self._free: list[Room] = []
         self._used = 0
 
-    def take(self, size: int, beyond: bool = False) -> Room | None:
-        """One of so many bytes or more; None where there would be too many.
-
-        Args:
-            beyond: go beyond the limit instead.
-        """
+    def take(self, size: int) -> Room | None:
+        """One of so many bytes or more; None where there would be too many."""
         # A 16th more serves windows that are a little larger. What is not written takes nothing.
         step = 1 << max(size.bit_length() - 5, 12)
         whole = -(-size // step) * step
-        if self.spread and self._used + sum(room.size for room in self._free) + whole > self._most:
+        if self.spread and self._used + sum(room.size for room in self._free) + whole > self.most:
             self.spread = False
-            del self._free[1:]  # there is one in use, or two
+            self.drop(1)  # there is one in use, or two
         if not self.spread:
-            for room in self._free:
-                if room.size >= size:
-                    self._free.remove(room)
-                    self._used += room.size
-                    return room
-            if self._used and self._used + size > self._most and not beyond:
+            large = [room for room in self._free if room.size >= size]
+            if large:
+                room = min(large, key=lambda room: room.size)
+                self._free.remove(room)
+                self._used += room.size
+                return room
+            if self._used + size > self.most:
                 return None
-            self._free.clear()  # they are too small, and their pages count
+            self.drop(0)  # they are too small, and their pages count
+            whole = min(whole, self.most - self._used)
         room = Room(whole)
         self._used += room.size
         return room
+
+    def drop(self, keep: int) -> None:
+        """Gives the memory back of all but some that are not in use."""
+        for room in self._free[keep:]:
+            room.empty()
+        del self._free[keep:]
 
     def shrink(self, room: Room, size: int) -> None:
         """So much of it was written, if it is not to be used again: only that counts."""
@@ -70,16 +72,22 @@ class Rooms:
             self._used -= room.size - size
             room.size = size
 
-    def larger(self, room: Room, filled: FilledRoom, hint: str) -> Room:
+    def larger(self, room: Room, filled: FilledRoom) -> Room:
         """One in the place of a room that was too small for its window."""
-        size, rows = filled["size"], filled["rows"]
         self.give(room)
-        if size > self._most:
-            said = f"{rows} rows of {filled['width']} features as {filled['type']} take {size:,} bytes, and "
-            raise errors.LimitError(f"{said}{self._most:,} are for rows that are in memory together: {hint}")
-        taken = self.take(size, beyond=True)
-        assert taken is not None
+        if filled["size"] > self.most or (taken := self.take(filled["size"])) is None:
+            raise self.refused(filled["rows"], filled["width"], filled["type"], filled["size"])
         return taken
+
+    def refused(self, rows: int, width: int, kind: str, size: int) -> errors.LimitError:
+        """What to raise where rows that are decoded together do not fit."""
+        said = (
+            f"{rows} rows of {width} features as {kind} take {size:,} bytes, and {self.most:,} are for rows"
+        )
+        return errors.LimitError(
+            f"{said} that are in memory together: {memory_for(size)} suffices, or write smaller row groups "
+            "or packed files"
+        )
 
     def give(self, room: Room) -> None:
         """Takes one back."""
@@ -100,6 +108,12 @@ class Filled(NamedTuple):
     at: Piece
 
 
+class TooWide(NamedTuple):
+    """A window of several pieces whose rows turned out wider than all rooms together."""
+
+    table: FilledRoom
+
+
 class _Begun(NamedTuple):
     """A window that is being decoded: into its room, from these pieces."""
 
@@ -113,14 +127,15 @@ class StreamSource:
 
     Args:
         request: the files, and what shapes their table.
+        memory: of the stream, of which what decodes has a share; 0: its limit was given.
     """
 
-    def __init__(self, request: Sources) -> None:
+    def __init__(self, request: Sources, memory: int) -> None:
         self._pid = os.getpid()
         self._name: table_operations.StreamName = {"stream": next(engine.numbers)}
         try:
             info = table_operations.open_stream(
-                {**self._name, **request}, f"opening {len(request['paths'])} files"
+                {**self._name, **request, "memory": memory}, f"opening {len(request['paths'])} files"
             )
         except BaseException:
             self.close()
@@ -135,54 +150,64 @@ class StreamSource:
         return table_operations.cut_stream({**self._name, "rows": rows}, label) or []
 
     def windows(
-        self, wanted: Iterable[list[Piece] | None], rooms: Rooms, usual: int, hint: str
-    ) -> Iterator[Filled]:
+        self, wanted: Iterable[list[Piece] | None], rooms: Rooms, usual: int
+    ) -> Iterator[Filled | TooWide]:
         """Decodes windows, the next one while the last is used. Each room is the caller's to give back.
 
         Args:
             wanted: the pieces of each window; None: the next rows of the files, until there are none.
             usual: bytes of a window whose pieces are not known.
-            hint: what helps where a window does not fit.
 
         Raises:
-            LimitError: a window is larger than all rooms together may be.
+            LimitError: a piece is larger than all rooms together may be.
         """
         begun: _Begun | None = None
         for pieces in wanted:
             done = None
             if begun is not None:
-                done = self._finished(begun, rooms, hint)
+                done = self._finished(begun, rooms)
                 if done is None:
                     return
-                usual = max(usual, done.room.size)  # so will the next one be
-            size = usual if pieces is None else self.bytes_of(sum(p["rows"] for p in pieces))
-            room = rooms.take(size)
-            if room is None and done is not None:
+                if isinstance(done, TooWide):
+                    yield done
+                    done = None
+                else:
+                    usual = max(usual, done.room.size)  # so will the next one be
+            begun = self._begun(pieces, rooms, usual)
+            if begun is None and done is not None:
                 yield done
                 done = None
-                room = rooms.take(size)
-            assert room is not None
-            begun = _Begun(pieces, room, self._begin(pieces, room))
+                begun = self._begun(pieces, rooms, usual)
+            assert begun is not None
             if done is not None:
                 yield done
-        if begun is not None and (done := self._finished(begun, rooms, hint)):
+        if begun is not None and (done := self._finished(begun, rooms)):
             yield done
 
-    def labels(self, pieces: list[Piece], rooms: Rooms, hint: str) -> list[npt.NDArray[Any]]:
-        """Those of the first label column, of each piece."""
-        found = []
-        for filled in self.windows([[piece] for piece in pieces], rooms, 0, hint):
-            found.append(filled.memory.label_column(0).copy())
+    def tables(self, wanted: Iterable[list[Piece]], rooms: Rooms) -> Iterator[RoomMemory]:
+        """Decodes windows that fit, each of which is in memory until the next one is asked for."""
+        for filled in self.windows(wanted, rooms, 0):
+            assert isinstance(filled, Filled)
+            yield filled.memory
             rooms.give(filled.room)
-        return found
 
-    def _finished(self, begun: _Begun, rooms: Rooms, hint: str) -> Filled | None:
+    def _begun(self, pieces: list[Piece] | None, rooms: Rooms, usual: int) -> _Begun | None:
+        """A window whose decoding begins; None: there is no room for it."""
+        size = usual if pieces is None else self.bytes_of(sum(p["rows"] for p in pieces))
+        # They need not be as wide as what was met.
+        room = rooms.take(size if size <= rooms.most else rooms.most // 2)
+        return None if room is None else _Begun(pieces, room, self._begin(pieces, room))
+
+    def _finished(self, begun: _Begun, rooms: Rooms) -> Filled | TooWide | None:
         """A window that is decoded; None: there were no rows left."""
         if self._pid != os.getpid():
             raise forked()
         room, filled = begun.room, begun.work.result()
         while not filled["fits"]:
-            room = rooms.larger(room, filled, hint)
+            if filled["size"] > rooms.most and begun.pieces is not None and len(begun.pieces) > 1:
+                rooms.give(room)
+                return TooWide(filled)
+            room = rooms.larger(room, filled)
             filled = self._begin(begun.pieces, room).result()
         if begun.pieces is None and not filled["rows"]:
             return None
@@ -193,7 +218,7 @@ class StreamSource:
     def bytes_of(self, rows: int) -> int:
         """What rows take, as the widest type that was met."""
         layout = self.layout
-        return rows * (layout.width * self._itemsize + 8 * len(layout.label_kinds)) + _PAGE
+        return rows * (layout.width * self._itemsize + 8 * len(layout.label_kinds)) + PAGE
 
     def _begin(self, pieces: list[Piece] | None, room: Room) -> Begun[FilledRoom]:
         into: table_operations.Room = {**self._name, "address": room.address, "size": room.size}

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from .. import errors
+from .._core.memory import RoomMemory
 from .._core.openmp import alone
 from .._core.table_operations import Piece
 from .blocks import BlockOrder, Stretch
 from .cells import Place
 from .opening import place, request_of
+from .stream_passes import passes
 from .stream_source import Filled, Rooms, StreamSource
 from .window import Some, Window
 
-RAISE = "raise memory=, or write smaller row groups or packed files"
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class StreamWindows:
@@ -28,10 +30,11 @@ class StreamWindows:
         source: the files, and what shapes their table.
         options: RowDataset's.
         most: bytes of rows that are in memory together.
+        memory: see StreamSource.
     """
 
-    def __init__(self, source: dict[str, Any], options: dict[str, Any], most: int) -> None:
-        self._source, self._options, self._most = source, options, most
+    def __init__(self, source: dict[str, Any], options: dict[str, Any], most: int, memory: int) -> None:
+        self._source, self._options, self._most, self._memory = source, options, most, memory
         self._kept: list[Window] = []  # all rows, in the order of the files
         self._fits = True  # as far as is known
 
@@ -40,7 +43,7 @@ class StreamWindows:
 
     def open(self) -> StreamSource:
         """The files, open in this process."""
-        return StreamSource(request_of(self._source)[2])
+        return StreamSource(request_of(self._source)[2], self._memory)
 
     def in_order(self, source: StreamSource, usual: int) -> Iterator[Some]:
         """All rows, as they come in the files, which nobody has counted.
@@ -53,7 +56,8 @@ class StreamWindows:
             return
         rooms, windows = Rooms(self._most), list[Window]()
         rooms.spread = sum(stamp.size for stamp in source.stamps) <= self._most
-        for filled in source.windows(itertools.repeat(None), rooms, usual, RAISE):
+        for filled in source.windows(itertools.repeat(None), rooms, usual):
+            assert isinstance(filled, Filled)
             window = self._window(filled, rooms, [filled.at])
             if rooms.spread:
                 windows.append(window)
@@ -89,29 +93,45 @@ class StreamWindows:
             return
         rooms = Rooms(self._most)
         wanted = [[pieces[block] for block in stretch.window.blocks] for stretch in stretches]
-        windows = source.windows(wanted, rooms, 0, RAISE)
+        windows = source.windows(wanted, rooms, 0)
         for stretch, of, filled in zip(stretches, wanted, windows, strict=True):
-            yield self._window(filled, rooms, of), order.rows(stretch)
+            if isinstance(filled, Filled):
+                yield self._window(filled, rooms, of), order.rows(stretch)
+                continue
+            rows = order.rows(stretch).numpy()
+            for part, some in passes(source, of, filled.table, rows, rooms, self._of_memory):
+                window = self._window(part, rooms, of, some)
+                yield window, _all(window)
 
     def _keep(self, source: StreamSource, pieces: list[Piece]) -> None:
         rooms = Rooms(self._most)
-        try:
-            for filled in source.windows([pieces], rooms, 0, RAISE):
+        for filled in source.windows([pieces], rooms, 0):
+            self._fits = isinstance(filled, Filled)  # or they are of a wider type than the first ones
+            if isinstance(filled, Filled):
                 self._kept = [self._window(filled, rooms, pieces)]
-        except errors.LimitError:  # they are of a wider type than the first ones
-            self._fits = False
 
-    def _window(self, filled: Filled, rooms: Rooms, pieces: list[Piece]) -> Window:
+    def _window(
+        self, filled: Filled, rooms: Rooms, pieces: list[Piece], rows: npt.NDArray[np.int64] | None = None
+    ) -> Window:
+        """The rows of pieces, or these of them."""
+        return self._of_memory(filled.memory, pieces, rows, lambda: rooms.give(filled.room))
+
+    def _of_memory(
+        self,
+        memory: RoomMemory,
+        pieces: list[Piece],
+        rows: npt.NDArray[np.int64] | None = None,
+        end: Callable[[], None] | None = None,
+    ) -> Window:
         def locate(row: int) -> Place:
+            row = row if rows is None else int(rows[row])
             for piece in pieces:
                 if row < piece["rows"] or piece is pieces[-1]:
                     return self._place(piece, row)
                 row -= piece["rows"]
             raise AssertionError
 
-        return Window(
-            filled.memory, self._source["fill_value"], locate, self._options, lambda: rooms.give(filled.room)
-        )
+        return Window(memory, self._source["fill_value"], locate, self._options, end)
 
     def _place(self, piece: Piece, row: int) -> Place:
         paths = request_of(self._source)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import torch
 from torch.utils.data import default_collate
 
 from .._core.memory import CopiedMemory, Memory
+from .._loader.core_dataset import CoreDataset
 from .._loader.filler import Filler, threads_here
 from .._loader.flights import FLIGHT_BYTES, FLIGHTS_AHEAD
 from .._loader.stream import Stream, Ticket
@@ -44,6 +46,7 @@ class Window(RowDataset):
         self._memory = memory
         self._fill_value, self._locate = fill_value, locate
         self._options, self._end = options, end
+        self._pid = os.getpid()
         super().__init__(**options)
 
     def end(self) -> None:
@@ -58,6 +61,11 @@ class Window(RowDataset):
         numbers, locate = rows.numpy(), self._locate
         memory = CopiedMemory(self._memory, numbers)
         return Window(memory, self._fill_value, lambda row: locate(int(numbers[row])), self._options)
+
+    def _core(self) -> CoreDataset:
+        if self._pid != os.getpid():  # a forked process's library makes views that join none of its parent's
+            self._compiled, self._pid = None, os.getpid()
+        return super()._core()
 
     def _place(self, row: int) -> Place:
         return self._locate(row)

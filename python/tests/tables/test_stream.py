@@ -417,6 +417,18 @@ def test_options_that_make_no_sense(table: tuple[Path, TableDataset]) -> None:
     assert Stream(path, memory="32MB").memory == 32_000_000
 
 
+def test_a_loader_that_is_asked_to_shuffle_says_who_can(table: tuple[Path, TableDataset]) -> None:
+    stream, said = streamed(table[0]), "expected unspecified {} option"
+    asked: list[tuple[str, Any]] = [("shuffle", True), ("shuffle", "block"), ("sampler", [1, 0])]
+    for option, value in asked:
+        with pytest.raises(ValueError, match=said.format(option)) as torchs:
+            DataLoader(stream, **{option: value})
+        with pytest.raises(ValueError, match='shuffle="block"') as ours:
+            gofast.DataLoader(stream, **{option: value})
+        assert str(ours.value).startswith(f"{torchs.value}: ")
+    assert len(list(gofast.DataLoader(stream, 10_000, shuffle=False))) == 4
+
+
 def test_a_row_group_that_is_too_large(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     rng = np.random.default_rng(0)

@@ -123,7 +123,7 @@ def test_an_epoch_that_is_left_keeps_nothing_that_is_not_whole(path: Path) -> No
 
 def test_wider_rows_than_the_first_ones_are_not_kept(tmp_path: Path, begun: list[int]) -> None:
     values = np.random.default_rng(0).integers(0, 250, (60_000, 12))
-    values[-1, 0] = 300  # rows take twice as much from here on
+    values[30_000, 0] = 300  # rows take twice as much there
     pd.DataFrame(values).rename(columns=str).to_parquet(tmp_path / "t.parquet", row_group_size=5000)
     want = TableDataset(tmp_path / "t.parquet", label=None)
     stream = Stream(tmp_path / "t.parquet", memory=1_150_000, label=None, shuffle="block", seed=1)
@@ -157,6 +157,18 @@ def test_copies_and_forked_workers(shuffle: Any, path: Path, begun: list[int]) -
     for _ in range(2):
         got = whole(list(DataLoader(stream, 1000, num_workers=2, multiprocessing_context="fork")))
         assert sorted(got["features"][:, 0].tolist()) == sorted(want["features"][:, 0].tolist())
+
+
+def test_a_forked_worker_joins_kept_rows_with_its_own(path: Path) -> None:
+    """Its batch has rows of two windows: what is left of one, and kept ones, which its parent decoded."""
+    want, stream = TableDataset(path, dtype=torch.float64)[:], stream_of(path, 1.2, shuffle="block", seed=1)
+    next(iter(gofast.DataLoader(stream, 1000)))
+    assert stream._windows._kept
+    assert len(stream._order(stream._open(), stream._draw()).windows) == 2
+    got = whole(list(DataLoader(stream, 1000, num_workers=1, multiprocessing_context="fork")))
+    rows = got["features"][:, 0].long()
+    assert equal(got, {key: value[rows] for key, value in want.items()})
+    assert sorted(rows.tolist()) == list(range(ROWS))
 
 
 def test_rows_that_turn_out_not_to_fit_stay_within_memory(
