@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import errors
 from ._core import engine, table_operations
+from ._core.arguments import checked
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.sources import Path, expand
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .table import Limits
 
 
+@checked
 def convert(
     src: Path | Iterable[Path],
     dst: Path,

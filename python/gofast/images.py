@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from ._core.arguments import checked
+from ._core.numbers import DType
 from ._images.bad_samples import OnError
 from ._images.class_folders import FolderDataset
 from ._images.options import Rng
@@ -103,6 +103,7 @@ class ImageFolder(FolderDataset):
         >>> loader = torch.utils.data.DataLoader(train, batch_size=64, shuffle=True)
     """
 
+    @checked
     def __init__(
         self,
         root: str | Path,
@@ -116,7 +117,7 @@ class ImageFolder(FolderDataset):
         output: Output = "tuple",
         keys: tuple[str, str] = ("image", "label"),
         channels_last: bool = False,
-        dtype: torch.dtype | None = None,
+        dtype: DType | None = None,
         on_error: OnError = "raise",
         max_bad: int | None = None,
         return_index: bool = False,

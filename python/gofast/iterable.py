@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from . import errors
+from ._core.arguments import checked
 from ._images.bad_samples import BadSamples
 from ._images.decoding import DecodingLane, IdleLanes, file_of
 from ._images.pulled import PulledRows, Row
@@ -53,6 +54,7 @@ class IterableDataset(PulledDataset):
         >>> loader = gofast.DataLoader(dataset, batch_size=64)
     """
 
+    @checked
     def __init__(
         self,
         source: Iterable[Any] | Callable[[], Iterable[Any]],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from typing import Any
 
@@ -22,8 +21,8 @@ def bytes_of(name: str, value: Any) -> int:
         found = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([a-zA-Z]*)\s*", value)
         if found and found[2].lower() in _UNITS:
             return int(float(found[1]) * _UNITS[found[2].lower()])
-    elif hasattr(value, "__index__") and not isinstance(value, bool):
-        return operator.index(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        return value
     raise errors.OptionError(f'{name}={value!r}: give bytes, such as "1GB" or 10**9')
 
 

@@ -25,6 +25,6 @@ def ranks(rank: int | None, world: int | None) -> tuple[int, int]:
         if dist.is_available() and dist.is_initialized():
             return dist.get_rank(), dist.get_world_size()
         return 0, 1
-    if rank is None or world is None or not 0 <= rank < world:
+    if rank is None or world is None or rank >= world:
         raise errors.OptionError(f"rank={rank}, world={world}: give both, the rank from 0 to world - 1")
     return rank, world
