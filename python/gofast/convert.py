@@ -103,7 +103,12 @@ def convert(
             skiprows=skiprows,
         ),
     }
-    to_hdf5 = hdf5_convert.is_target(target)
+    to_hdf5, ending = hdf5_convert.is_target(target), os.path.splitext(target)[1]
+    if not to_hdf5 and ending not in (".npy", ".npz", ".parquet"):
+        known = "name the file .npy, .npz, .parquet or .h5"
+        raise errors.OptionError(f"convert: cannot write {target!r} in the format {ending!r}: {known}").at(
+            path=target
+        )
     if is_hdf5 and to_hdf5:
         hdf5_convert.copy(config, target, said)
     elif is_hdf5:

@@ -76,8 +76,9 @@ class ImageFolder(FolderDataset):
         transform: may be assigned at any time; so may ``target_transform`` and ``loader``.
 
     Raises:
-        FileNotFoundError: no such folder, no class in it, or a class without a picture. The text is
-            torchvision's; it is a :class:`gofast.errors.NotFoundError` if gofast did the scan.
+        gofast.errors.NotFoundError: no such folder, no class in it, or a class without a picture (a
+            FileNotFoundError). The text is torchvision's.
+        gofast.errors.ReadError: the folder is a file, or not to be read (torchvision's error too).
         gofast.errors.OptionError: an option makes no sense (a ValueError).
         gofast.errors.UnknownLabelError: a folder is not one of ``classes=`` (a ValueError).
         gofast.errors.ChangedError: at unpickling: the folder has other pictures now. At indexing: a file

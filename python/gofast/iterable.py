@@ -10,6 +10,7 @@ import numpy as np
 
 from . import errors
 from ._core.arguments import checked
+from ._images.bad_image import both
 from ._images.bad_samples import BadSamples
 from ._images.decoding import DecodingLane, IdleLanes, file_of
 from ._images.pulled import PulledRows, Row
@@ -167,8 +168,11 @@ def _file(picture: Any, number: int) -> Any:
         kind = type(picture).__name__
         raise errors.OptionError(f"row {number} begins with {kind}: give a picture, its bytes, or its path")
     if isinstance(file, str):
-        with open(file, "rb") as opened:
-            return opened.read()
+        try:
+            with open(file, "rb") as opened:
+                return opened.read()
+        except OSError as error:
+            raise both(error, str(error)).at(path=file) from error
     return bytes(file)
 
 

@@ -86,8 +86,8 @@ func (b *Budget) Release(n int64) { b.used.Add(-n) }
 
 func (b *Budget) refuse(n int64, what string) error {
 	return errs.New(errs.ErrLimit, "memory", fmt.Sprintf(
-		"%s needs %d bytes, the limit is %d with %d in use: %sraise limits={\"memory\": ...}",
-		what, n, b.limit, b.used.Load(), b.Hint))
+		"%s needs %s, the limit is %s with %s in use: %sraise limits={\"memory\": ...}",
+		what, errs.Bytes(n), errs.Bytes(b.limit), errs.Bytes(b.used.Load()), b.Hint))
 }
 
 // Mul returns the product of non-negative factors, or false on overflow.

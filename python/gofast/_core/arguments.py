@@ -74,7 +74,7 @@ def path(name: str, value: Any) -> Any:
 
 def _files(name: str, value: Any) -> Any:
     if isinstance(plain(value), bytes):  # a file's content more often than its name
-        raise errors.OptionError(f"{name} is a bytes: give a file's name as text, such as os.fsdecode(...)")
+        raise errors.OptionError(f"{name}={value!r:.80} is not a path: give text, such as os.fsdecode(...)")
     return path(name, value)
 
 

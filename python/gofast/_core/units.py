@@ -28,11 +28,16 @@ def bytes_of(name: str, value: Any) -> int:
 
 def size(count: float) -> str:
     """Bytes: "12.3 MB"."""
-    for unit in ("B", "kB", "MB"):
+    for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
-    return f"{count:.1f} GB"
+    return f"{count:.1f} TB"
+
+
+def exact(count: int) -> str:
+    """The same with the number itself, which a limit may be set to: "12.3 MB (12345678 bytes)"."""
+    return f"{count} bytes" if count < 1000 else f"{size(count)} ({count} bytes)"
 
 
 def duration(seconds: float) -> str:

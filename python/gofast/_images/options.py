@@ -83,7 +83,7 @@ class PictureOptions:
         limit = None if self.cache_limit is None else bytes_of("cache_limit", self.cache_limit)
         if limit is not None and not _LEAST_KEPT <= limit < 1 << 60:
             raise errors.OptionError(
-                f"cache_limit={self.cache_limit!r}: give at least {_LEAST_KEPT} bytes, and less than 2**60"
+                f'cache_limit={self.cache_limit!r}: give at least "1MiB", and less than 2**60 bytes'
             )
         return Budget(place, limit)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .. import errors
-from .._core.units import bytes_of
+from .._core.units import bytes_of, exact
 
 _LEAST = 16 << 20  # of rows, and of what decodes them
 
@@ -14,7 +14,7 @@ def memory_bytes(memory: str | int) -> int:
     """The bytes of ``memory=``."""
     most = bytes_of("memory", memory)
     if most < 2 * _LEAST:
-        raise errors.OptionError(f"memory={memory}: at least {2 * _LEAST} bytes are needed")
+        raise errors.OptionError(f"memory={memory}: at least {exact(2 * _LEAST)} are needed")
     return most
 
 

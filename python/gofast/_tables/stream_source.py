@@ -14,6 +14,7 @@ from .._core.numbers import itemsize
 from .._core.operation import Begun
 from .._core.stamp import Stamp
 from .._core.table_operations import FilledRoom, Piece, Sources
+from .._core.units import exact
 from .._loader.stream import forked
 
 if TYPE_CHECKING:
@@ -75,8 +76,10 @@ class Rooms:
         size, rows = filled["size"], filled["rows"]
         self.give(room)
         if size > self._most:
-            said = f"{rows} rows of {filled['width']} features as {filled['type']} take {size:,} bytes, and "
-            raise errors.LimitError(f"{said}{self._most:,} are for rows that are in memory together: {hint}")
+            said = f"{rows} rows of {filled['width']} features as {filled['type']} take {exact(size)}, and "
+            raise errors.LimitError(
+                f"{said}{exact(self._most)} are for rows that are in memory together: {hint}"
+            )
         taken = self.take(size, beyond=True)
         assert taken is not None
         return taken

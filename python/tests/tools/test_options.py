@@ -6,8 +6,11 @@ key would show it. A new option fails here until it has a case.
 
 from __future__ import annotations
 
+import builtins
+import collections.abc
 import inspect
 import re
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -511,3 +514,34 @@ def test_torchs_loader_with_a_numpy_number_of_workers(place: Path) -> None:
     dataset = gofast.ArrayDataset(*ARRAYS)
     loader = torch.utils.data.DataLoader(dataset, 2, num_workers=np.int64(1))
     assert len([*loader]) == 3
+
+
+# ------------------------------------------------------------------ what help() names
+
+
+def parts(name: str, function: Any) -> Iterator[str]:
+    """The names of gofast's in a signature, and those that a docstring calls gofast's."""
+    signature = inspect.signature(function)
+    for one in (*(p.annotation for p in signature.parameters.values()), signature.return_annotation):
+        words = re.sub(r"""(["']).*?\1""", "", str(one))  # of Literal
+        yield from (f"gofast.typing.{word}" for word in re.findall(r"(?<![\w.])[A-Z]\w{2,}(?![\w.])", words))
+    owner = getattr(gofast, name.split(".")[0])
+    for text in (inspect.getdoc(owner) or "", inspect.getdoc(function) or ""):
+        yield from re.findall(r"\bgofast(?:\.[A-Za-z_]\w*)+", text)
+        for word in re.findall(r":(?:class|func|meth):`~?([\w.]+)`", text):
+            yield word if word.startswith("gofast.") else f"{owner.__name__}.{word}"
+
+
+def found(name: str) -> bool:
+    first, *rest = name.split(".")
+    one: Any = gofast if first == "gofast" else getattr(gofast, first, None)
+    for word in rest:
+        one = getattr(one, word, None)
+    elsewhere = (builtins, typing, collections.abc, torch.utils.data, torch, gofast)
+    last = rest[-1]
+    return one is not None or any(hasattr(place, last) for place in elsewhere)
+
+
+def test_names_in_help_are_importable() -> None:
+    for name, function in (*public(), ("open", gofast.open)):
+        assert not [one for one in parts(name, function) if not found(one)], name
