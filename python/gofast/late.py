@@ -35,8 +35,8 @@ def open(
 
     Returns:
         A :class:`gofast.typing.LateImage` for JPEG, PNG and WebP files of one frame, without a transparent
-        colour. Of all others, Pillow's own image. Of modes other than RGB and L ("P", "RGBA", "CMYK", ...) only
-        ``convert("RGB")`` is recorded.
+        colour. Of all others, Pillow's own image. Of modes other than RGB and L ("P", "RGBA", "CMYK", ...)
+        only ``convert("RGB")`` is recorded.
 
     Raises:
         FileNotFoundError, PIL.UnidentifiedImageError and others: what ``PIL.Image.open`` raises. A damaged

@@ -19,11 +19,14 @@ from .. import errors
 F = TypeVar("F", bound=Callable[..., Any])
 Kind = Callable[[str, Any], Any]
 
+_OWN = {int, float, bool, str, type(None)}
 _WITH_ITEMS = (("numpy", "generic"), ("numpy", "ndarray"), ("torch", "Tensor"))
 
 
 def plain(value: Any) -> Any:
     """A scalar of numpy's, or an array or tensor without dimensions, as Python's int, float, bool or str."""
+    if type(value) in _OWN:
+        return value
     kinds = (getattr(sys.modules.get(package), name, ()) for package, name in _WITH_ITEMS)
     return value.item() if any(isinstance(value, kind) for kind in kinds) and value.ndim == 0 else value
 
