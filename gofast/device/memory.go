@@ -54,7 +54,7 @@ func (d *Device) Alloc(bytes int64) (*Memory, error) {
 	case 0:
 		return m, nil
 	case outOfMemory:
-		return nil, errs.New(errs.ErrLimit, "device", fmt.Sprintf("no memory for %d bytes: make batches smaller, or free what is not needed: %s", bytes, C.GoString(&fault.text[0])))
+		return nil, errs.New(errs.ErrLimit, "device", fmt.Sprintf("no memory for %s: make batches smaller, or free what is not needed: %s", errs.Bytes(int64(bytes)), C.GoString(&fault.text[0])))
 	default:
 		return nil, refused(&fault)
 	}

@@ -19,7 +19,7 @@ type Region struct {
 // NewRegion maps size bytes, which are committed when they are first written.
 func NewRegion(name string, size int64) (*Region, error) {
 	fail := func(what string, err error) (*Region, error) {
-		return nil, errs.New(errs.ErrLimit, "buffer", fmt.Sprintf("cannot %s %d bytes of shared memory", what, size)).Because(err)
+		return nil, errs.New(errs.ErrLimit, "buffer", fmt.Sprintf("cannot %s %s of shared memory", what, errs.Bytes(int64(size)))).Because(err)
 	}
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

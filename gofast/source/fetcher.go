@@ -118,8 +118,8 @@ func (f *Fetcher) Want(samples []int64) (*Lease, error) {
 			if f.fits(sample) {
 				f.queue = append(f.queue, w)
 			} else {
-				w.err = errs.New(errs.ErrLimit, "fetch", fmt.Sprintf("%d bytes are more than the budget of %d: raise FetchOptions.Budget",
-					f.extents[sample].Length, budget)).At(f.object(sample).Path())
+				w.err = errs.New(errs.ErrLimit, "fetch", fmt.Sprintf("%s are more than the budget of %s: raise FetchOptions.Budget",
+					errs.Bytes(f.extents[sample].Length), errs.Bytes(budget))).At(f.object(sample).Path())
 				close(w.done)
 			}
 		}
@@ -134,7 +134,7 @@ func (f *Fetcher) Want(samples []int64) (*Lease, error) {
 	if over {
 		f.release(l)
 		return nil, errs.New(errs.ErrLimit, "fetch", fmt.Sprintf(
-			"a batch of %d samples is more than the budget of %d bytes: raise FetchOptions.Budget, or take smaller batches", len(samples), budget))
+			"a batch of %d samples is more than the budget of %s: raise FetchOptions.Budget, or take smaller batches", len(samples), errs.Bytes(budget)))
 	}
 	f.begin()
 	return l, nil

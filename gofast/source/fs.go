@@ -98,7 +98,7 @@ func ObjectIn(fsys fs.FS, name string, most int64) *InFS {
 	case !info.Mode().IsRegular(): // and before Open, which waits at a pipe
 		err = notRegular(name)
 	case info.Size() < 0 || info.Size() > most:
-		err = errs.New(errs.ErrLimit, "open", fmt.Sprintf("the file has %d bytes, the limit is %d", info.Size(), most)).At(name)
+		err = errs.New(errs.ErrLimit, "open", fmt.Sprintf("the file has %s, the limit is %s", errs.Bytes(info.Size()), errs.Bytes(most))).At(name)
 	default:
 		return &InFS{fsys, name, stampOfInfo(info), nil}
 	}

@@ -37,6 +37,7 @@ from .verify import verify
 
 if TYPE_CHECKING:
     from . import integrations as integrations
+    from . import typing as typing
     from ._doctor.report import DoctorReport
     from ._loader.explain import explain
     from ._loader.length_grouped import LengthGroupedSampler
@@ -85,6 +86,7 @@ __all__ = [
     "open_set",
     "prefetch",
     "preprocess",
+    "typing",
     "uninstall",
     "verify",
     "version",
@@ -115,6 +117,7 @@ _LATE = {
     "open": "late",
     "open_set": "sets",
     "preprocess": "sets",
+    "typing": "typing",
     "uninstall": "installed",
 }
 

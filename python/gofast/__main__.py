@@ -15,34 +15,24 @@ import types
 from typing import Any
 
 from . import _interrupts, errors, running
-from ._command.completion import COMMANDS
+from ._command import run
 from ._command.output import INTERRUPTED
-
-_USAGE = """usage: python -m gofast script.py [arguments]
-       python -m gofast -m module [arguments]
-       python -m gofast -c command [arguments]
-options, before these: --cache memory|FOLDER, --cache-limit BYTES"""
-_HELP = """Runs a script that knows nothing of gofast, with gofast installed: PIL.Image.open, torchvision's
-ImageFolder and torch's DataLoader give gofast's. At the end, one line says what ran natively, of how many,
-and the first reason for what did not. --cache keeps what transforms make of pictures before they draw, for
-later epochs: see gofast.install. `gofast --help` lists the other commands."""
 
 
 def main() -> None:
     """Runs what the command line says, as python itself would."""
     _interrupts.raised()
-    arguments, options = sys.argv[1:], list[str | None]()
-    for option in ("--cache", "--cache-limit"):
-        given = arguments[:1] == [option] and len(arguments) > 1
-        options.append(arguments[1] if given else None)
-        arguments = arguments[2 * given :]
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(f"{_USAGE}\n\n{_HELP}" if arguments else _USAGE, file=sys.stdout if arguments else sys.stderr)
-        sys.exit(0 if arguments else 2)
+    try:
+        said, arguments = run.options(sys.argv[1:])
+    except errors.OptionError as error:
+        run.alone("python -m gofast").error(str(error))
+    options = [said.get(name) for name in run.OPTIONS]
+    if not arguments or arguments[0] in ("-h", "--help", "--version"):
+        run.alone("python -m gofast").parse_args(arguments)  # which ends with what was asked for
+        run.alone("python -m gofast").error("give a script, or -m and a module")
     kind = arguments[0] if arguments[0] in ("-m", "-c") else ""
     if kind and len(arguments) < 2:
-        print(f"argument expected for the {kind} option\n{_USAGE}", file=sys.stderr)
-        sys.exit(2)
+        run.alone("python -m gofast").error(f"argument expected for the {kind} option")
     what = arguments[1] if kind else arguments[0]
     sys.argv = [kind, *arguments[2:]] if kind else arguments
     sys.excepthook = _without_our_frames
@@ -80,7 +70,9 @@ def _run_file(path: str, *options: str | None) -> None:
             text = file.read()
     except OSError as error:
         print(f"{sys.executable}: can't open file {path!r}: {error}", file=sys.stderr)
-        if given in COMMANDS.split():
+        from ._command.main import NAMES
+
+        if given in NAMES:
             print(f"python -m gofast runs scripts; `gofast {given}` is a command of its own", file=sys.stderr)
         sys.exit(2)
     _begin(*options)

@@ -12,7 +12,8 @@ import torch
 
 from . import errors
 from ._core import table_operations
-from ._core.numbers import OPAQUE, torch_dtype
+from ._core.arguments import checked
+from ._core.numbers import OPAQUE, DType, torch_dtype
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.native_dataset import NativeDataset, Refusal, overridden
@@ -70,6 +71,7 @@ class ArrayDataset(RowDataset):
     _memory: ArrayMemory
     _bare = False  # samples are the values of the only array, not tuples of them
 
+    @checked
     def __init__(
         self,
         *arrays: Array,
@@ -77,7 +79,7 @@ class ArrayDataset(RowDataset):
         scale: Scale = None,
         mean: Numbers = None,
         std: Numbers = None,
-        dtype: torch.dtype | str | None = None,
+        dtype: DType | None = None,
         keys: tuple[str, ...] | None = None,
         output: Output = "tuple",
         one_hot: int | None = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import errors
 from ._core import engine, table_operations
+from ._core.arguments import checked
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.sources import Path, expand
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .table import Limits
 
 
+@checked
 def convert(
     src: Path | Iterable[Path],
     dst: Path,
@@ -101,7 +103,12 @@ def convert(
             skiprows=skiprows,
         ),
     }
-    to_hdf5 = hdf5_convert.is_target(target)
+    to_hdf5, ending = hdf5_convert.is_target(target), os.path.splitext(target)[1]
+    if not to_hdf5 and ending not in (".npy", ".npz", ".parquet"):
+        known = "name the file .npy, .npz, .parquet or .h5"
+        raise errors.OptionError(f"convert: cannot write {target!r} in the format {ending!r}: {known}").at(
+            path=target
+        )
     if is_hdf5 and to_hdf5:
         hdf5_convert.copy(config, target, said)
     elif is_hdf5:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 import torch
 
 from . import errors
+from ._core.arguments import checked
 from ._device.wanted import wanted
 from ._images.bad_samples import BadSamples
 from ._images.decoding import DecodingLane, IdleLanes, file_of
@@ -47,6 +47,7 @@ class Decoder:
         >>> images = decode(table["image"])  # doctest: +SKIP
     """
 
+    @checked
     def __init__(
         self,
         transform: Callable[[Any], Any] | None = None,
@@ -57,8 +58,6 @@ class Decoder:
         device: torch.device | str | int | None = None,
     ) -> None:
         check_callable(transform=transform)
-        if threads is not None and operator.index(threads) < 1:
-            raise errors.OptionError(f"threads={threads}: give at least 1, or None for all")
         if on_error not in ("raise", "zero") and not callable(on_error):
             raise errors.OptionError(f'on_error={on_error!r} is not "raise", "zero" or a callable')
         if rng is not None and (not isinstance(rng, torch.Generator) or rng.device.type != "cpu"):

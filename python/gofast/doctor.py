@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ._core.arguments import checked
+
 if TYPE_CHECKING:
     from ._doctor.report import DoctorReport
 
 
+@checked
 def doctor(
     loader: Iterable[Any], step: Callable[[Any], object] | None = None, *, seconds: float = 10
 ) -> DoctorReport:

@@ -67,6 +67,12 @@ class GofastError(Exception):
         self.__dict__.update(place)
         return self
 
+    def __reduce__(self) -> Any:
+        # Python keeps these three beside the attributes, and pickles them only where they are arguments.
+        names = ("errno", "strerror", "filename") if isinstance(self, OSError) else ()
+        kept = {name: getattr(self, name) for name in names}
+        return type(self), self.args, {**self.__dict__, **kept}
+
     def __str__(self) -> str:
         # KeyError and OSError would quote or reformat the sentence.
         return str(self.args[0]) if self.args else ""
@@ -205,11 +211,6 @@ class BadImageError(GofastError, OSError):
 
     What to do: mend or remove the named file, or give ``on_error=`` and look at ``bad_samples()``.
     """
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Python keeps these three beside the attributes, and pickles them only where they are arguments.
-        kept = {name: getattr(self, name) for name in ("errno", "strerror", "filename")}
-        return type(self), self.args, {**self.__dict__, **kept}
 
 
 class EngineError(GofastError, RuntimeError):

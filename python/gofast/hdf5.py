@@ -9,6 +9,8 @@ from typing import Any
 import torch
 
 from . import errors
+from ._core.arguments import checked, several
+from ._core.numbers import DType
 from ._loader.view import Output
 from ._tables.file_arrays import FileArray
 from ._tables.hdf5 import open_arrays
@@ -76,6 +78,7 @@ class HDF5Dataset(MappedDataset):
         >>> loader = gofast.DataLoader(train, batch_size=256, shuffle=True)
     """
 
+    @checked
     def __init__(
         self,
         path: Path,
@@ -86,7 +89,7 @@ class HDF5Dataset(MappedDataset):
         scale: Scale = None,
         mean: Numbers = None,
         std: Numbers = None,
-        dtype: torch.dtype | str | None = None,
+        dtype: DType | None = None,
         keys: tuple[str, ...] | None = None,
         output: Output = "tuple",
         one_hot: int | None = None,
@@ -135,6 +138,7 @@ def asked(path: Path, features: str | Sequence[str], labels: str | Sequence[str]
 
 
 def _wanted(option: str, given: Any) -> str | tuple[str, ...]:
+    given = several(given)
     names = (given,) if isinstance(given, str) else given
     if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
         raise errors.OptionError(f"{option}={given!r:.80}: give a dataset's name, or names of columns")

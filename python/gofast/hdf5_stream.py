@@ -12,6 +12,8 @@ import torch
 from torch.utils.data import ConcatDataset, Subset, default_collate
 
 from . import errors
+from ._core.arguments import checked
+from ._core.numbers import DType
 from ._core.openmp import alone
 from ._loader.view import Line, Output
 from ._tables.block_stream import BlockStream
@@ -85,6 +87,7 @@ class HDF5Stream(BlockStream):
         ...         ...
     """
 
+    @checked
     def __init__(
         self,
         path: Path,
@@ -101,7 +104,7 @@ class HDF5Stream(BlockStream):
         scale: Scale = None,
         mean: Numbers = None,
         std: Numbers = None,
-        dtype: torch.dtype | str | None = None,
+        dtype: DType | None = None,
         keys: tuple[str, ...] | None = None,
         output: Output = "tuple",
         one_hot: int | None = None,

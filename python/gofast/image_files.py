@@ -11,6 +11,8 @@ import numpy as np
 import torch
 
 from . import errors
+from ._core.arguments import checked
+from ._core.numbers import DType
 from ._core.patterns import is_pattern
 from ._core.picture_operations import Scan
 from ._core.records import Records
@@ -91,6 +93,7 @@ class ImageFiles(VisionDataset):
         2.0
     """
 
+    @checked
     def __init__(
         self,
         paths: str | Path | Iterable[str | Path],
@@ -106,7 +109,7 @@ class ImageFiles(VisionDataset):
         output: Output = "tuple",
         keys: tuple[str, str] = ("image", "label"),
         channels_last: bool = False,
-        dtype: torch.dtype | None = None,
+        dtype: DType | None = None,
         on_error: OnError = "raise",
         max_bad: int | None = None,
         return_index: bool = False,
@@ -164,6 +167,7 @@ class ImageFiles(VisionDataset):
         )
 
     @classmethod
+    @checked
     def from_csv(
         cls: type[Self],
         csv: str | Path,
@@ -228,6 +232,7 @@ class ImageFiles(VisionDataset):
         return made
 
     @classmethod
+    @checked
     def from_table(
         cls,
         table: TableDataset,
@@ -267,6 +272,7 @@ class ImageFiles(VisionDataset):
         return TablePictures(table, image, root, transform, suffix=suffix, **options)
 
     @classmethod
+    @checked
     def from_bytes(
         cls: type[Self],
         contents: Iterable[bytes],
@@ -300,6 +306,7 @@ class ImageFiles(VisionDataset):
         return cls(pictures, labels, transform, **options)
 
     @classmethod
+    @checked
     def from_tfrecord(
         cls: type[Self],
         paths: str | Path | Iterable[str | Path],

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from ._core.arguments import checked
+from ._core.numbers import DType
 from ._images.bad_samples import OnError
 from ._images.class_folders import FolderDataset
 from ._images.options import Rng
@@ -76,8 +76,9 @@ class ImageFolder(FolderDataset):
         transform: may be assigned at any time; so may ``target_transform`` and ``loader``.
 
     Raises:
-        FileNotFoundError: no such folder, no class in it, or a class without a picture. The text is
-            torchvision's; it is a :class:`gofast.errors.NotFoundError` if gofast did the scan.
+        gofast.errors.NotFoundError: no such folder, no class in it, or a class without a picture (a
+            FileNotFoundError). The text is torchvision's.
+        gofast.errors.ReadError: the folder is a file, or not to be read (torchvision's error too).
         gofast.errors.OptionError: an option makes no sense (a ValueError).
         gofast.errors.UnknownLabelError: a folder is not one of ``classes=`` (a ValueError).
         gofast.errors.ChangedError: at unpickling: the folder has other pictures now. At indexing: a file
@@ -103,6 +104,7 @@ class ImageFolder(FolderDataset):
         >>> loader = torch.utils.data.DataLoader(train, batch_size=64, shuffle=True)
     """
 
+    @checked
     def __init__(
         self,
         root: str | Path,
@@ -116,7 +118,7 @@ class ImageFolder(FolderDataset):
         output: Output = "tuple",
         keys: tuple[str, str] = ("image", "label"),
         channels_last: bool = False,
-        dtype: torch.dtype | None = None,
+        dtype: DType | None = None,
         on_error: OnError = "raise",
         max_bad: int | None = None,
         return_index: bool = False,

@@ -16,6 +16,7 @@ from typing import Any
 from torch.utils.data.dataloader import DataLoader as TorchDataLoader
 
 from . import errors, images, loader
+from ._core.arguments import checked
 
 __all__ = ["install", "uninstall"]
 
@@ -27,6 +28,7 @@ made: list[Any] = []  # the datasets and loaders that a script made through what
 _MOST_MADE = 16
 
 
+@checked
 def install(
     *, cache: str | os.PathLike[str] | None = None, cache_limit: str | int | None = None
 ) -> Installed:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import default_collate
 
+from ._core.arguments import checked
 from ._loader.native_dataset import Refusal, resolve
 from ._loader.view import View
 from .errors import OptionError
@@ -45,6 +46,7 @@ _SETTINGS = (
 )
 
 
+@checked
 def keep(loader: L, *, threads: int | None = None) -> L:
     """Replaces the torch DataLoader that a framework built by gofast.DataLoader.
 

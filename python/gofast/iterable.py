@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from . import errors
+from ._core.arguments import checked
+from ._images.bad_image import both
 from ._images.bad_samples import BadSamples
 from ._images.decoding import DecodingLane, IdleLanes, file_of
 from ._images.pulled import PulledRows, Row
@@ -53,6 +55,7 @@ class IterableDataset(PulledDataset):
         >>> loader = gofast.DataLoader(dataset, batch_size=64)
     """
 
+    @checked
     def __init__(
         self,
         source: Iterable[Any] | Callable[[], Iterable[Any]],
@@ -165,8 +168,11 @@ def _file(picture: Any, number: int) -> Any:
         kind = type(picture).__name__
         raise errors.OptionError(f"row {number} begins with {kind}: give a picture, its bytes, or its path")
     if isinstance(file, str):
-        with open(file, "rb") as opened:
-            return opened.read()
+        try:
+            with open(file, "rb") as opened:
+                return opened.read()
+        except OSError as error:
+            raise both(error, str(error)).at(path=file) from error
     return bytes(file)
 
 

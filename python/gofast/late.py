@@ -34,9 +34,9 @@ def open(
         formats: names of the formats to try, as for Pillow.
 
     Returns:
-        A :class:`LateImage` for JPEG, PNG and WebP files of one frame, without a transparent colour. Of all
-        others, Pillow's own image. Of modes other than RGB and L ("P", "RGBA", "CMYK", ...) only
-        ``convert("RGB")`` is recorded.
+        A :class:`gofast.typing.LateImage` for JPEG, PNG and WebP files of one frame, without a transparent
+        colour. Of all others, Pillow's own image. Of modes other than RGB and L ("P", "RGBA", "CMYK", ...)
+        only ``convert("RGB")`` is recorded.
 
     Raises:
         FileNotFoundError, PIL.UnidentifiedImageError and others: what ``PIL.Image.open`` raises. A damaged

@@ -20,6 +20,7 @@ from torch.utils.data import Dataset, Sampler, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._core import engine
+from ._core.arguments import checked
 from ._core.collation import is_torchs
 from ._core.openmp import as_in_workers
 from ._core.warn import warn
@@ -131,6 +132,7 @@ class DataLoader(TorchDataLoader[T]):
         (torch.Size([512, 1, 28, 28]), torch.int64)
     """
 
+    @checked
     def __init__(
         self,
         dataset: Dataset[T],
@@ -156,8 +158,6 @@ class DataLoader(TorchDataLoader[T]):
         resident: Literal["auto"] | bool = "auto",
         **newer: Any,
     ) -> None:
-        if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
-            raise OptionError(f"threads={threads!r}: give at least 1, or None for num_workers' choice")
         warn_of_conflicts(dataset)
         warn_of_codings(dataset)
         if resident != "auto" and not isinstance(resident, bool):
@@ -298,6 +298,7 @@ class DataLoader(TorchDataLoader[T]):
         there = engine.threads()
         return min(self.threads or self.num_workers or there, there)
 
+    @checked
     def trace(self, path: str | os.PathLike[str], events: int = 100_000) -> Trace:
         """Writes what threads do for a time, for https://ui.perfetto.dev or chrome://tracing.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .errors import OptionError
+from ._core.arguments import checked
 
 if TYPE_CHECKING:
     import torch
 
 
+@checked
 def prefetch(loader: Iterable[Any], device: torch.device | str | int | None, *, ahead: int = 2) -> Any:
     """A loader whose batches arrive on a device: copied ahead, from pinned memory, on a stream of their own.
 
@@ -37,8 +38,6 @@ def prefetch(loader: Iterable[Any], device: torch.device | str | int | None, *, 
         >>> for images, labels in gofast.prefetch(loader, "cuda"):  # doctest: +SKIP
         ...     loss = criterion(model(images), labels)
     """
-    if not isinstance(ahead, int) or isinstance(ahead, bool) or ahead < 0:
-        raise OptionError(f"ahead={ahead!r}: give the number of batches, from 0 on")
     from ._device.prefetch import Prefetch
     from ._device.wanted import wanted
 

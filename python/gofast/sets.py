@@ -9,6 +9,7 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from . import errors
+from ._core.arguments import checked
 from ._core.units import many
 from ._loader.view import Line
 from ._sets import files, making
@@ -27,6 +28,7 @@ class PreprocessedDataset(MappedDataset):
         made_with: versions: of gofast, torchvision, Pillow, libjpeg.
     """
 
+    @checked
     def __init__(self, path: Path, **options: Any) -> None:
         self._asked = {"path": os.path.abspath(os.fspath(path))}
         info, lines = files.read(self._asked["path"])
@@ -69,6 +71,7 @@ class PreprocessedDataset(MappedDataset):
         return f"PreprocessedDataset({self._asked['path']!r}: {super().__repr__().partition('(')[2]}"
 
 
+@checked
 def open_set(
     path: Path,
     *,
@@ -111,6 +114,7 @@ def open_set(
     return PreprocessedDataset(path, transform=transform, target_transform=target_transform, **options)
 
 
+@checked
 def preprocess(
     dataset: Dataset[Any],
     path: Path,

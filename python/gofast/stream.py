@@ -9,7 +9,9 @@ import torch
 from torch.utils.data import get_worker_info
 
 from . import errors
+from ._core.arguments import checked
 from ._core.memory import Room, RoomMemory
+from ._core.numbers import DType
 from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.view import Line, Output
@@ -85,6 +87,7 @@ class TableStream(BlockStream):
         ...         batch["features"], batch["label"]
     """
 
+    @checked
     def __init__(
         self,
         path: Path | Iterable[Path],
@@ -105,7 +108,7 @@ class TableStream(BlockStream):
         scale: Scale = "auto",
         mean: Numbers = None,
         std: Numbers = None,
-        dtype: torch.dtype | str = torch.float32,
+        dtype: DType = torch.float32,
         keys: tuple[str, str] | None = None,
         output: Output = "dict",
         missing_label: int | None = None,

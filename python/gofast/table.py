@@ -13,7 +13,9 @@ import numpy as np
 import torch
 
 from . import errors
+from ._core.arguments import checked, whole
 from ._core.memory import Layout, MappedMemory
+from ._core.numbers import DType
 from ._core.owned import handed
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.native_dataset import NativeDataset, overridden
@@ -53,6 +55,11 @@ class Limits:
     metadata: int | None = None
     page: int | None = None
     cell: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None:
+                object.__setattr__(self, name, whole(1)(name, value))
 
     @classmethod
     def of(cls, limits: Limits | Mapping[str, int] | None) -> Limits:
@@ -111,9 +118,9 @@ class TableDataset(TextRows):
             feature. NaN does not count. Another file would get other numbers: give it
             ``mean=train.mean, std=train.std``.
         std: likewise. ``"auto"`` is numpy's (divided by n); a column of one value is then an error.
-        dtype: type of the samples: float32, float16, bfloat16 or float64, rounded once as
-            numpy's astype does. If the features are integers, and without scale, mean and std,
-            also uint8, int16, int32 or int64. A value that does not fit float16 or an
+        dtype: type of the samples, torch's, numpy's or the name of one: float32, float16, bfloat16 or
+            float64, rounded once as numpy's astype does. If the features are integers, and without scale,
+            mean and std, also uint8, int16, int32 or int64. A value that does not fit float16 or an
             integer type is an error that names its cell.
         keys: names of features and label in a ``"dict"`` sample; default
             ``("image", "label")`` for pictures, else ``("features", "label")``.
@@ -187,6 +194,7 @@ class TableDataset(TextRows):
         >>> test = gofast.TableDataset("flowers.csv", categories=train, classes=train, **rules)
     """
 
+    @checked
     def __init__(
         self,
         path: Path | Iterable[Path],
@@ -201,7 +209,7 @@ class TableDataset(TextRows):
         scale: Scale = "auto",
         mean: Numbers = None,
         std: Numbers = None,
-        dtype: torch.dtype | str = torch.float32,
+        dtype: DType = torch.float32,
         keys: tuple[str, str] | None = None,
         output: Output = "dict",
         missing_label: int | None = None,

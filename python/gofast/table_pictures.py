@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import errors
+from ._core.arguments import checked
 from ._images.beside import PicturesBeside
 from ._images.face import VisionDataset
 from ._images.listing import Listing
@@ -25,6 +26,7 @@ class TablePictures(PicturesBeside, VisionDataset):
         targets (list), classes, class_to_idx: those of the table.
     """
 
+    @checked
     def __init__(
         self,
         table: TableDataset,

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from torch.utils.data import Dataset
 
 from . import errors
+from ._core.arguments import checked
 from ._core.patterns import Paths
 from ._core.records import Column, Records
 from ._core.units import many
@@ -75,6 +76,7 @@ class TFRecordDataset(Dataset[Any]):
         "gofast.ImageFiles.from_tfrecord has pictures"
     )
 
+    @checked
     def __init__(
         self,
         paths: Paths,

@@ -12,7 +12,9 @@ import numpy as np
 import torch
 
 from . import errors
+from ._core.arguments import checked
 from ._core.indices import listed, whole
+from ._core.numbers import type_name
 from ._core.patterns import Paths, files_of
 from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.explain import overrides
@@ -60,6 +62,7 @@ class TokenDataset(NativeDataset):
         >>> loader = gofast.DataLoader(train, batch_size=12, shuffle=True)
     """
 
+    @checked
     def __init__(
         self,
         paths: Paths,
@@ -69,9 +72,8 @@ class TokenDataset(NativeDataset):
         dtype: Any = None,
         offset: int = 0,
     ) -> None:
-        self._block = _number("block_size", block_size, 1)
-        self._stride = self._block if stride is None else _number("stride", stride, 1)
-        offset, name = _number("offset", offset, 0), None if dtype is None else _named(dtype)
+        self._block, self._stride = block_size, block_size if stride is None else stride
+        name = None if dtype is None else _named(dtype)
         least = self._block + 1
         self._files = [TokenFile.open(Asked(path, name, offset, least)) for path in files_of(paths)]
         self._per_process: Filler | None = None
@@ -164,22 +166,9 @@ class TokenDataset(NativeDataset):
 _SHOWN = 3  # files in an explanation
 
 
-def _number(option: str, given: Any, least: int) -> int:
-    try:
-        number = operator.index(given)
-    except TypeError:
-        number = -1
-    if not least <= number < 1 << 31:
-        raise errors.OptionError(f"{option}={given!r}: give a whole number from {least} on")
-    return number
-
-
 def _named(dtype: Any) -> str:
     """numpy's name of a type of tokens."""
-    try:
-        made = np.dtype(dtype)
-    except TypeError:
-        made = np.dtype(object)
-    if made.name not in TYPES or not made.isnative:
+    name = type_name(dtype)
+    if name not in TYPES:
         raise errors.OptionError(f"dtype={dtype!r} is not one of {', '.join(TYPES)}")
-    return str(made.name)
+    return name

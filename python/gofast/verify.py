@@ -6,10 +6,12 @@ import os
 
 from . import errors
 from ._core import command_operations, engine, table_operations
+from ._core.arguments import checked
 from ._images.kept_sets import sets_in
 from ._tables.sources import Path
 
 
+@checked
 def verify(path: Path) -> None:
     """Reads a cache of a table or of pictures, or a preprocessed set, and compares it with its checksums.
 

@@ -90,7 +90,8 @@ func (b *Budget) refuse(n int64, what string) error {
 		hint = b.Hint(used + n)
 	}
 	return errs.New(errs.ErrLimit, "memory", fmt.Sprintf(
-		"%s needs %d bytes, the limit is %d with %d in use: %sraise limits={\"memory\": ...}", what, n, b.limit, used, hint))
+		"%s needs %s, the limit is %s with %s in use: %sraise limits={\"memory\": ...}",
+		what, errs.Bytes(n), errs.Bytes(b.limit), errs.Bytes(used), hint))
 }
 
 // Mul returns the product of non-negative factors, or false on overflow.

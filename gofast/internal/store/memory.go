@@ -28,7 +28,7 @@ func NewMemory(op, name string) (*Memory, error) {
 // Put writes data at an offset.
 func (m *Memory) Put(data []byte, at int64) error {
 	if _, err := m.File.WriteAt(data, at); err != nil {
-		return errs.New(errs.ErrLimit, m.op, fmt.Sprintf("cannot fill %d bytes of shared memory", len(data))).Because(err)
+		return errs.New(errs.ErrLimit, m.op, fmt.Sprintf("cannot fill %s of shared memory", errs.Bytes(int64(len(data))))).Because(err)
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (m *Memory) Map(size int64) ([]byte, error) {
 			return data, nil
 		}
 	}
-	return nil, errs.New(errs.ErrLimit, m.op, fmt.Sprintf("cannot map %d bytes of shared memory", size)).Because(err)
+	return nil, errs.New(errs.ErrLimit, m.op, fmt.Sprintf("cannot map %s of shared memory", errs.Bytes(int64(size)))).Because(err)
 }
 
 // Seal lets nobody write to it any more; it must not be mapped for that. The descriptor is the caller's.

@@ -316,8 +316,8 @@ func cannot(err error, path string) error {
 
 func (s *scanner) reserve(n int64) error {
 	if s.budget.Reserve(n, "the list of files") != nil {
-		return fail(errs.ErrLimit, string(s.options.Root), "the list of files needs more memory than the limit of %d bytes after %d entries: "+
-			`raise limits={"memory": ...}, or is this the right folder?`, s.options.Limits.WithDefaults().Memory, s.entries.Load())
+		return fail(errs.ErrLimit, string(s.options.Root), "the list of files needs more memory than the limit of %s after %d entries: "+
+			`raise limits={"memory": ...}, or is this the right folder?`, errs.Bytes(s.options.Limits.WithDefaults().Memory), s.entries.Load())
 	}
 	return nil
 }

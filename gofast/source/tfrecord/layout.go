@@ -113,7 +113,7 @@ func (d *draft) encode(files []file, names []string, most int64) error {
 	}
 	at := d.end
 	if at+int64(len(text)) > most {
-		return fail(errs.ErrLimit, "the index of %d records and %d features needs %d bytes, and there are %d for it: name the features that you use", records, len(names), at, most)
+		return fail(errs.ErrLimit, "the index of %d records and %d features needs %s, and there are %s for it: name the features that you use", records, len(names), errs.Bytes(int64(at)), errs.Bytes(int64(most)))
 	}
 	if err := d.mapped(at + int64(len(text))); err != nil {
 		return err

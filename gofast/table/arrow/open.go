@@ -223,7 +223,7 @@ func (f *file) readStream() error {
 // metadata reads bytes that are kept until the file is closed.
 func (f *file) metadata(at, n int64) ([]byte, error) {
 	if n > f.opts.Limits.Metadata {
-		return nil, f.fault(errs.ErrLimit, fmt.Sprintf("metadata of %d bytes, the limit is %d: raise limits={\"metadata\": ...}", n, f.opts.Limits.Metadata)).AtOffset(at)
+		return nil, f.fault(errs.ErrLimit, fmt.Sprintf("metadata of %s, the limit is %s: raise limits={\"metadata\": ...}", errs.Bytes(int64(n)), errs.Bytes(f.opts.Limits.Metadata))).AtOffset(at)
 	}
 	if err := f.hold(n, "the metadata of Arrow"); err != nil {
 		return nil, err

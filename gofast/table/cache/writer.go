@@ -45,11 +45,11 @@ func Create(file *atomicfile.File, bound Bound) (*Writer, error) {
 	labelsAt := (featureAlign + features + labelGap + align - 1) / align * align
 	size := labelsAt + labels
 	if err := allocate(file.Part, size); err != nil {
-		return nil, fail(errs.ErrRead, file.Path(), "cannot allocate %d bytes for the cache: is the disk full?", size).Because(err)
+		return nil, fail(errs.ErrRead, file.Path(), "cannot allocate %s for the cache: is the disk full?", errs.Bytes(int64(size))).Because(err)
 	}
 	mapping, err := unix.Mmap(int(file.Part.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fail(errs.ErrRead, file.Path(), "cannot map %d bytes of the cache", size).Because(err)
+		return nil, fail(errs.ErrRead, file.Path(), "cannot map %s of the cache", errs.Bytes(int64(size))).Because(err)
 	}
 	return &Writer{
 		Features: mapping[featureAlign : featureAlign+features : featureAlign+features],

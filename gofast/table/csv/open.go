@@ -133,8 +133,8 @@ func (r *reader) fail(kind error, text string) *errs.Error {
 }
 
 func (r *reader) tooLong() *errs.Error {
-	return r.fail(errs.ErrLimit, fmt.Sprintf("a line or quoted cell is longer than %d bytes: raise limits={\"cell\": ...} "+
-		"if it is meant to be", r.opts.Limits.Cell))
+	return r.fail(errs.ErrLimit, fmt.Sprintf("a line or quoted cell is longer than %s: raise limits={\"cell\": ...} "+
+		"if it is meant to be", errs.Bytes(r.opts.Limits.Cell)))
 }
 
 // cellCount says that a row has the wrong number of cells.

@@ -97,7 +97,7 @@ func Decode(ctx context.Context, d Dataset) (made Decoded, err error) {
 	if d.Into == nil {
 		err = budget.Reserve(total, fmt.Sprintf("the decoded dataset %q", errs.Cut(d.Name)))
 	} else if int64(len(d.Into)) < total {
-		err = w.fail(errs.ErrLimit, "it has %d bytes, and there are %d for it", total, len(d.Into))
+		err = w.fail(errs.ErrLimit, "it has %s, and there are %s for it", errs.Bytes(int64(total)), errs.Bytes(int64(len(d.Into))))
 	}
 	if err != nil {
 		return made, err

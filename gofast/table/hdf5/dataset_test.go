@@ -243,7 +243,7 @@ func TestDamagedDescription(t *testing.T) {
 		"limit \"memory\"":      func(d *Dataset) { d.Limits.Memory = -10 },
 		"an index of":           func(d *Dataset) { d.Index = append(d.Index, 0) },
 		"an index of ":          func(d *Dataset) { d.Rows = make([]int64, 999) },
-		"and there are 1 for":   func(d *Dataset) { d.Into = make([]byte, 1) },
+		"and there are 1 bytes for":   func(d *Dataset) { d.Into = make([]byte, 1) },
 		"where there is room":   func(d *Dataset) { d.Index = bytes.Repeat(d.Index, 300) },
 		"compressed twice":      func(d *Dataset) { d.Filters = []Filter{{deflate, 0}, {lzf, 0}} },
 		"several checksums":     func(d *Dataset) { d.Filters = []Filter{{fletcher32, 0}, {fletcher32, 0}} },

@@ -69,7 +69,7 @@ func (p place) parseDescr(descr string, maxText int64) (elem, error) {
 			size *= 4
 		}
 		if size > uint64(maxText) {
-			return elem{}, p.fail(errs.ErrLimit, "a text cell has %d bytes, the limit is %d: raise limits={\"cell\": ...}", size, maxText)
+			return elem{}, p.fail(errs.ErrLimit, "a text cell has %s, the limit is %s: raise limits={\"cell\": ...}", errs.Bytes(int64(size)), errs.Bytes(int64(maxText)))
 		}
 		e.size = int(size)
 	}

@@ -57,7 +57,7 @@ func (p place) readHeader(r io.Reader, size int64, l limits.Limits) (header, err
 		return header{}, p.fail(errs.ErrDamaged, "the header claims %d bytes, %d are left", length, size-start)
 	}
 	if limit := min(maxHeader, l.Metadata); length > limit {
-		return header{}, p.fail(errs.ErrLimit, "the header has %d bytes, the limit is %d", length, limit)
+		return header{}, p.fail(errs.ErrLimit, "the header has %s, the limit is %s", errs.Bytes(int64(length)), errs.Bytes(int64(limit)))
 	}
 	text := make([]byte, length)
 	if err := p.readFull(r, text); err != nil {

@@ -64,7 +64,7 @@ func Words(words []string) (descr string, data []byte, err error) {
 	}
 	if size := 4 * int64(longest) * int64(len(words)); size > maxWords {
 		return "", nil, errs.New(errs.ErrLimit, "npy", fmt.Sprintf(
-			"%d texts of up to %d characters need %d bytes as a numpy array, the limit is %d", len(words), longest, size, int64(maxWords)))
+			"%d texts of up to %d characters need %s as a numpy array, the limit is %s", len(words), longest, errs.Bytes(int64(size)), errs.Bytes(maxWords)))
 	}
 	data = make([]byte, 4*longest*len(words))
 	chars := table.View[uint32](data)

@@ -51,7 +51,7 @@ func (p place) readDirectory(f *source.File, l limits.Limits) ([]*member, error)
 	}
 	switch {
 	case dir.size > l.Metadata:
-		return nil, p.fail(errs.ErrLimit, "the directory has %d bytes, the limit is %d: raise limits={\"metadata\": ...}", dir.size, l.Metadata)
+		return nil, p.fail(errs.ErrLimit, "the directory has %s, the limit is %s: raise limits={\"metadata\": ...}", errs.Bytes(int64(dir.size)), errs.Bytes(l.Metadata))
 	case dir.count > l.Columns:
 		return nil, p.fail(errs.ErrLimit, "the file has %d members, the limit is %d: raise limits={\"columns\": ...}", dir.count, l.Columns)
 	case dir.count*centralSize > dir.size:

@@ -46,7 +46,7 @@ func (s *codecStore) close() {
 
 func tooLarge(size, limit int64) error {
 	return fault{kind: errs.ErrLimit, text: fmt.Sprintf(
-		"a page of %d bytes, the limit is %d: write smaller pages, or raise limits={\"page\": ...}", size, limit)}
+		"a page of %s, the limit is %s: write smaller pages, or raise limits={\"page\": ...}", errs.Bytes(int64(size)), errs.Bytes(int64(limit)))}
 }
 
 // decompress fills dst exactly with the content of src. No codec writes or

@@ -74,7 +74,7 @@ func (r *Reader) footer(f *source.File) (footer []byte, end int64, err error) {
 	}
 	if length > r.opts.Limits.Metadata {
 		return nil, 0, r.fault(errs.ErrLimit, fmt.Sprintf(
-			"the footer has %d bytes, the limit is %d: write fewer row groups, or raise limits={\"metadata\": ...}", length, r.opts.Limits.Metadata))
+			"the footer has %s, the limit is %s: write fewer row groups, or raise limits={\"metadata\": ...}", errs.Bytes(int64(length)), errs.Bytes(r.opts.Limits.Metadata)))
 	}
 	if err := r.reserve(length, "the Parquet footer"); err != nil {
 		return nil, 0, err

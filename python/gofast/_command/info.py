@@ -9,6 +9,7 @@ import platform
 import resource
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ def run(given: argparse.Namespace) -> int:
     for name, part in facts.items():
         print(name)
         for key, value in part.items():
-            output.print_text(f"  {key:<18} {_said(value)}\n")
+            said = "no limit" if key == "cgroup_quota" and value is None else _said(value)
+            output.print_text(f"  {key:<18} {said}\n")
     return output.DONE
 
 
@@ -105,9 +107,9 @@ def collect() -> dict[str, dict[str, Any]]:
             "table_memory": size(here["memory"]),
             "memory": size(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")),
             "cgroup_memory": _cgroup_memory(),
-            "open_files": _limit(resource.RLIMIT_NOFILE),
-            "address_space": _limit(resource.RLIMIT_AS),
-            "locked_memory": _limit(resource.RLIMIT_MEMLOCK),
+            "open_files": _limit(resource.RLIMIT_NOFILE, "{:,}".format),
+            "address_space": _limit(resource.RLIMIT_AS, size),
+            "locked_memory": _limit(resource.RLIMIT_MEMLOCK, size),
             "dev_shm": _free("/dev/shm"),
             "cache": f"{cache.home()}, {_free(_existing(cache.home()))}",
         },
@@ -148,9 +150,10 @@ def _cgroup_memory() -> str:
     return "no limit" if limit is None else size(limit)
 
 
-def _limit(which: int) -> str:
-    soft, hard = resource.getrlimit(which)
-    return " of ".join("no limit" if value == _UNLIMITED else str(value) for value in (soft, hard))
+def _limit(which: int, said: Callable[[int], str]) -> str:
+    """What holds, and what a process may raise it to, where that is more."""
+    soft, hard = ("no limit" if value == _UNLIMITED else said(value) for value in resource.getrlimit(which))
+    return soft if soft == hard else f"{soft}, may be raised to {hard}"
 
 
 def _existing(path: Path) -> str:

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 
 from .. import _interrupts, errors
 from .._about import __version__
-from . import cache, completion, convert, demo, doctor, info, output, run, scan, verify
+from . import cache, completion, convert, demo, doctor, info, man, output, run, scan, verify
+
+_COMMANDS = (scan, verify, doctor, convert, run, cache, info, demo, completion, man)
+NAMES = [command.__name__.rpartition(".")[2] for command in _COMMANDS]
 
 _DESCRIPTION = "PyTorch input pipelines, the same batches many times faster."
 _EPILOG = """examples:
@@ -34,8 +37,10 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"gofast {__version__}")
     parsers = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (scan, verify, doctor, convert, run, cache, info, demo, completion):
+    for command in _COMMANDS:
         command.add(parsers)
+    for one in parsers.choices.values():
+        one.set_defaults(whole=made)
     return made
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import dataset_operations
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
+DType = torch.dtype | np.dtype[Any] | type[Any] | str  # what a user may give as dtype=
 
 # The types of samples by the core's names.
 NAMES = {
@@ -29,12 +30,25 @@ NAMES = {
 OPAQUE = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "int64"}
 
 
-def torch_dtype(dtype: torch.dtype | str) -> torch.dtype:
-    """A type that may be given by its name: "float32" is torch.float32."""
-    found = getattr(torch, dtype, dtype) if isinstance(dtype, str) else dtype
+def torch_dtype(dtype: DType) -> torch.dtype:
+    """A type of torch's or numpy's, or the name of one: "float32", np.float32 and torch.float32 are one."""
+    found = getattr(torch, str(type_name(dtype)), None)
     if not isinstance(found, torch.dtype):
         raise unknown_dtype(dtype)
     return found
+
+
+def type_name(dtype: Any) -> str | None:
+    """The name that torch and numpy have for a type of this machine; None for what is none."""
+    if isinstance(dtype, str) and isinstance(getattr(torch, dtype.removeprefix("torch."), None), torch.dtype):
+        dtype = getattr(torch, dtype.removeprefix("torch."))  # its "float" and "half" among them
+    if isinstance(dtype, torch.dtype):
+        return str(dtype).removeprefix("torch.")
+    try:
+        made = np.dtype(object if dtype is None else dtype)
+    except TypeError:
+        return None
+    return str(made.name) if made.isnative else None
 
 
 def unknown_dtype(dtype: object) -> errors.OptionError:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .. import errors
+from .arguments import several
 
 Paths = str | Path | Iterable[str | Path]
 
@@ -33,7 +34,7 @@ def files_of(paths: Paths) -> list[str]:
         kind = type(paths).__name__
         raise errors.OptionError(f"paths is a {kind}: give a path, a pattern, or a list of them")
     made: list[str] = []
-    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
+    for path in [paths] if isinstance(paths, (str, os.PathLike)) else several(paths):
         if not isinstance(path, (str, os.PathLike)):
             raise errors.OptionError(f"paths: {path!r:.80} is not a path")
         given = os.path.expanduser(os.fspath(path))

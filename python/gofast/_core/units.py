@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from typing import Any
 
@@ -22,18 +21,23 @@ def bytes_of(name: str, value: Any) -> int:
         found = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([a-zA-Z]*)\s*", value)
         if found and found[2].lower() in _UNITS:
             return int(float(found[1]) * _UNITS[found[2].lower()])
-    elif hasattr(value, "__index__") and not isinstance(value, bool):
-        return operator.index(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        return value
     raise errors.OptionError(f'{name}={value!r}: give bytes, such as "1GB" or 10**9')
 
 
 def size(count: float) -> str:
     """Bytes: "12.3 MB"."""
-    for unit in ("B", "kB", "MB"):
+    for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
-    return f"{count:.1f} GB"
+    return f"{count:.1f} TB"
+
+
+def exact(count: int) -> str:
+    """The same with the number itself, which a limit may be set to: "12.3 MB (12345678 bytes)"."""
+    return f"{count} bytes" if count < 1000 else f"{size(count)} ({count} bytes)"
 
 
 def duration(seconds: float) -> str:

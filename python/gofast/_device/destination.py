@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .._core.units import size
 from .._loader.destination import Destination
 from .device import Device, opened
 from .finish import finish_of
@@ -68,7 +69,7 @@ class OnDevice(Destination):
         if is_resident(self.device, view, self._resident):
             stored = view.table()
             assert stored is not None
-            return f"{self.device}: the table lives there ({stored.bytes:,} bytes), a kernel gathers its rows"
+            return f"{self.device}: the table lives there ({size(stored.bytes)}), a kernel gathers its rows"
         return f"{self.device}: {finish_of(self.device, view).what}, up to {AHEAD} batches ahead"
 
     def move(self, batch: Any) -> Any:

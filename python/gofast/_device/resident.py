@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from .. import errors
+from .._core.units import size
 from .._loader.stream import given_up
 from .._loader.view import row_index_error
 from .finish import making_of
@@ -93,7 +94,7 @@ def table_of(device: Device, view: View, resident: Resident) -> Table | None:
             if resident == "auto":
                 return None
             raise errors.DeviceError(
-                f"resident=True: the table takes {stored.bytes:,} bytes, and {device} has no room: {error}"
+                f"resident=True: the table takes {size(stored.bytes)}, and {device} has no room: {error}"
             ) from None
     table: Table = kept[stored.label_key]
     return table

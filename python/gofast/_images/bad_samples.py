@@ -56,8 +56,6 @@ class BadSamples:
     def __init__(self, on_error: OnError, most: int | None, kept: bool = True) -> None:
         if on_error not in ("raise", "replace", "zero") and not callable(on_error):
             raise errors.OptionError(f'on_error={on_error!r} is not "raise", "replace", "zero" or a callable')
-        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
-            raise errors.OptionError(f"max_bad={most!r}: give a number of files, or None for any")
         self.on_error = on_error
         self.most, self._kept = most, kept
         self._reasons: dict[int, str] = {}  # by sample; found later for samples that workers met

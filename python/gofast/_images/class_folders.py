@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
+from .._core.arguments import checked
 from .._core.picture_operations import Scan
 from .._loader.classes import Classes, in_order, numbered, unknown
 from . import vision
@@ -33,6 +34,7 @@ class FolderDataset(VisionDataset):
     classes: list[Any]
     class_to_idx: dict[Any, int]
 
+    @checked
     def __init__(
         self,
         root: str | Path,

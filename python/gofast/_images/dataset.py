@@ -12,6 +12,7 @@ import torch
 
 from .. import errors
 from .._core import codecs
+from .._core.arguments import checked
 from .._core.indices import listed
 from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
@@ -159,6 +160,7 @@ class ImageDataset(NativeDataset):
     def _has_labels(self) -> bool:
         return True
 
+    @checked
     def set_epoch(self, epoch: int) -> None:
         """Says which epoch it is, for ``rng="stateless"``; workers that live on see it too."""
         self._files.epoch[0] = epoch

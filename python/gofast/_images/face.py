@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .._core.arguments import checked
 from . import vision
 from .bad_samples import BadSamples, OnError
 from .dataset import ImageDataset
@@ -22,6 +23,7 @@ class VisionDataset(ImageDataset):
     transforms: Any
     _repr_indent = 4
 
+    @checked
     def _show(
         self,
         listing: Listing,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 import os
 from typing import Literal
 
 import torch
 
 from .. import errors
+from .._core.arguments import checked
+from .._core.numbers import torch_dtype
 from .._core.units import bytes_of
 from .._loader.view import Output
 from .kept import Budget
@@ -22,6 +23,7 @@ _ROUNDED = (torch.float16, torch.bfloat16, torch.float32)  # a float32 picture m
 _LEAST_KEPT = 1 << 20
 
 
+@checked
 @dataclasses.dataclass(frozen=True)
 class PictureOptions:
     """The checked options of one dataset. :class:`gofast.ImageFolder` explains each of them.
@@ -51,7 +53,8 @@ class PictureOptions:
             raise errors.OptionError(
                 f"keys={self.keys!r}: give two different names, of the picture and of the label"
             )
-        if self.dtype not in (None, *_ROUNDED):
+        dtype = None if self.dtype is None else torch_dtype(self.dtype)
+        if dtype not in (None, *_ROUNDED):
             raise errors.OptionError(
                 f"dtype={self.dtype!r} is not one of {', '.join(str(d) for d in _ROUNDED)}"
             )
@@ -61,9 +64,8 @@ class PictureOptions:
             raise errors.OptionError("cache_limit= is a limit of cache=: give that too")
         own = {
             "keys": (str(self.keys[0]), str(self.keys[1])),
-            "return_index": bool(self.return_index),
-            "return_path": bool(self.return_path),
-            "seed": operator.index(self.seed) & ((1 << 63) - 1),
+            "dtype": dtype,
+            "seed": self.seed & ((1 << 63) - 1),
         }
         for name, value in own.items():
             object.__setattr__(self, name, value)
@@ -73,7 +75,7 @@ class PictureOptions:
         """What cache and cache_limit say; None: nothing is kept."""
         if self.cache is None:
             return None
-        place = os.path.expanduser(os.fsdecode(self.cache))
+        place = os.path.expanduser(os.fspath(self.cache))
         if not place or "\0" in place:
             raise errors.OptionError(f'cache={self.cache!r}: give "memory" or a folder')
         if place != "memory":
@@ -81,7 +83,7 @@ class PictureOptions:
         limit = None if self.cache_limit is None else bytes_of("cache_limit", self.cache_limit)
         if limit is not None and not _LEAST_KEPT <= limit < 1 << 60:
             raise errors.OptionError(
-                f"cache_limit={self.cache_limit!r}: give at least {_LEAST_KEPT} bytes, and less than 2**60"
+                f'cache_limit={self.cache_limit!r}: give at least "1MiB", and less than 2**60 bytes'
             )
         return Budget(place, limit)
 

@@ -157,7 +157,8 @@ class PulledRows:
         if self._asked._skips and isinstance(error, OSError):  # of a file, or of Pillow
             return False
         if isinstance(error, errors.BadImageError):
-            name = f"{row.picture}: " if isinstance(row.picture, str) else ""
+            path = row.picture
+            name = f"{path}: " if isinstance(path, str) and path not in str(error) else ""
             error.at(index=row.number).args = (f"row {row.number}: {name}{error}",)
         self._end = error
         return True

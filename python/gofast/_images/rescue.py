@@ -285,9 +285,7 @@ def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> 
         found += [f"at byte {fault.offset}"] if fault.offset >= 0 else []
         text += f" ({' '.join(found)})" if found else ""
     offset = fault.offset if fault is not None and fault.offset >= 0 else None
-    bad = bad_image.like(type(error))(f"sample {sample}: {text}").at(path=path, index=sample, offset=offset)
-    bad.errno, bad.strerror, bad.filename = error.errno, error.strerror, error.filename
-    return bad
+    return bad_image.both(error, f"sample {sample}: {text}").at(path=path, index=sample, offset=offset)
 
 
 def size_of(files: PictureFiles, sample: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import errors
 from . import pillow
+from .bad_image import both
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -48,8 +49,12 @@ def own_loader(loader: Callable[[str], Any] | None) -> Callable[[str], Any] | No
 
 def find_classes(directory: str | Path) -> tuple[list[str], dict[str, int]]:
     """The folders in this folder, sorted, and their numbers."""
-    with os.scandir(directory) as entries:
-        classes = sorted(entry.name for entry in entries if entry.is_dir())
+    try:
+        with os.scandir(directory) as entries:
+            classes = sorted(entry.name for entry in entries if entry.is_dir())
+    except OSError as error:
+        ours = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
+        raise both(error, str(error), ours).at(path=os.fspath(directory)) from None
     if not classes:
         raise no_classes(directory)
     return classes, {name: number for number, name in enumerate(classes)}

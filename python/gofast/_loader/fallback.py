@@ -36,7 +36,7 @@ def warn_of_loader(why: str) -> None:
     """Warns that a gofast.DataLoader runs on torch's machinery: once for each reason, never in workers."""
     if get_worker_info() is None:
         text = f"this gofast.DataLoader runs on torch's own machinery: {why}. {_SILENCE}"
-        warn(text, FallbackWarning, once=f"loader: {why}")
+        warn(text, FallbackWarning, once=f"fallback: {why}")
 
 
 def warn_of_transform(dataset: str, report: Sequence[Step]) -> None:
@@ -47,9 +47,10 @@ def warn_of_transform(dataset: str, report: Sequence[Step]) -> None:
         report: the report of its plan.
     """
     if report and not any(line.native for line in report) and get_worker_info() is None:
-        why = f"{report[0].name}: {report[0].what}"
-        text = f"the whole transform of this {dataset} runs in Python ({why}). {_SILENCE}"
-        warn(text, FallbackWarning, once=f"transform: {why}")
+        name, what = report[0].name, report[0].what
+        text = f"the whole transform of this {dataset} runs in Python ({name}: {what}). {_SILENCE}"
+        # A loader of this dataset would say `why_python`: the same cause.
+        warn(text, FallbackWarning, once=f"fallback: {name} runs in Python: {what}")
 
 
 def warn_of_cache(dataset: str) -> None:

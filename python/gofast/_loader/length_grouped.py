@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import Sampler
 
 from .. import errors
+from .._core.arguments import whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -59,8 +60,7 @@ class LengthGroupedSampler(Sampler[int]):
         lengths: Sequence[int] | npt.NDArray[Any] | torch.Tensor | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        if not isinstance(batch_size, int) or batch_size < 1:
-            raise errors.OptionError(f"batch_size={batch_size!r}: give a whole number from 1 on")
+        batch_size = whole(1)("batch_size", batch_size)
         if lengths is None:
             find = getattr(dataset, "text_lengths", None)
             if find is None:

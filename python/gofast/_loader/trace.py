@@ -24,8 +24,6 @@ class Trace:
     """
 
     def __init__(self, counts: Counts, path: str | os.PathLike[str], events: int) -> None:
-        if not isinstance(events, int) or isinstance(events, bool) or events < 1:
-            raise OptionError(f"events={events!r}: give how many events of a thread are kept, at least 1")
         self.path = os.path.abspath(os.fsdecode(path))
         self.events = self.dropped = 0
         self._counts, self._most = counts, events

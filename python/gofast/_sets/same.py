@@ -196,9 +196,36 @@ def _of_another(folder: str, what: str) -> errors.OptionError:
 
 def _first_difference(old: Any, new: Any, name: str = "") -> str | None:
     if not isinstance(old, dict) or not isinstance(new, dict):
-        return None if old == new else f"{name} was {old!r:.200}, and is {new!r:.200}"
+        return None if old == new else _in_words(name, old, new)
     found = (_first_difference(old.get(key), new.get(key), key) for key in {**old, **new})
     return next((one for one in found if one is not None), None)
+
+
+_WORDS = {
+    "samples": "it has {old} samples, and the dataset has {new}",
+    "type": "it was made of {old}, and this is {new}",
+    "files": "the dataset's files are others now: paths, labels, sizes or times have changed",
+    "values": "what the dataset holds in memory, such as labels, is another now",
+    "indices": "the Subset has other indices",
+    "classes": "its classes are {old}, and the dataset's are {new}",
+    "form": "its samples are {old}, and the dataset's are {new}",
+    "fields": "its samples are of {old}, and the dataset's of {new}",
+    "gofast": "its format is {old}, and this gofast writes {new}",
+}
+
+
+def _in_words(name: str, old: Any, new: Any) -> str:
+    if name == "fields":
+        old, new = (", ".join(f"{one['name']!r}: {Field(**one)}" for one in fields) for fields in (old, new))
+    elif name in _DECISIVE:
+        return f"it was made with {name} {old or 'missing'}, and here is {new or 'none'}"
+    elif name in _TRANSFORMS:
+        steps = (one.splitlines() if one else ["none"] for one in (old, new))
+        lines = itertools.zip_longest(*steps, fillvalue="nothing more")
+        there, here = next((a.strip(), b.strip()) for a, b in lines if a != b)
+        return f"its {name} had {there:.200} where the dataset's has {here:.200}"
+    words = _WORDS.get(name, f"its {name} was {{old}}, and is {{new}}")
+    return words.format(old=old, new=new)
 
 
 def place(dataset: Any, index: int) -> str:

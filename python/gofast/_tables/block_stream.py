@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
@@ -12,6 +11,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from .. import errors
+from .._core.arguments import checked
 from .._loader.pulled import PulledDataset
 from .blocks import Drawn, Even, cut, share
 from .statistics import Numbers
@@ -59,14 +59,12 @@ class BlockStream(PulledDataset):
         self._epoch: int | None = None
         self._begun, self._begun_in = 0, 0  # epochs, and the process of the last
 
+    @checked
     def set_epoch(self, epoch: int) -> None:
         """The next iterators are of this epoch: with ``shuffle``, another order for each.
 
         Workers that live on see it too: say it before their next epoch begins.
         """
-        epoch = operator.index(epoch)
-        if epoch < 0:
-            raise errors.OptionError(f"epoch={epoch}: epochs are counted from 0 on")
         self._epoch = self._shared.epoch = epoch
 
     def _draw(self) -> Drawn:

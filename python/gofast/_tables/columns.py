@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -47,7 +46,7 @@ def selection(
         **coding_options(categories, dates),
         "header": None if header == "auto" else header,
         "delimiter": _delimiter(delimiter),
-        "skiprows": _lines(skiprows),
+        "skiprows": skiprows,
     }
 
 
@@ -63,13 +62,6 @@ def _delimiter(value: str | None) -> str:
     if not isinstance(value, str) or not value:
         raise errors.OptionError(f'delimiter={value!r}: give one character, such as ";", or None')
     return value
-
-
-def _lines(value: int) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise errors.OptionError(f"skiprows={value!r}: give the number of lines before the header") from None
 
 
 def warn_of_no_label(path: Any, features: Iterable[str]) -> None:

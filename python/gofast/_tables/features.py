@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 
 from .. import errors
@@ -35,9 +34,11 @@ def column_list(option: str, columns: Column | Sequence[Column] | None) -> list[
         return []
     try:
         listed = [columns] if isinstance(columns, (str, int)) else list(columns)
-        return [c if isinstance(c, str) else operator.index(c) for c in listed]
     except TypeError:
-        raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns") from None
+        listed = [False]
+    if not all(isinstance(c, (str, int)) and not isinstance(c, bool) for c in listed):  # a mask, perhaps
+        raise errors.OptionError(f"{option}={columns!r}: give names or positions of columns")
+    return listed
 
 
 def _fill(option: str, value: float | None) -> float | str | None:

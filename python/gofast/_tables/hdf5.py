@@ -19,7 +19,7 @@ from .. import errors
 from .._core import engine, table_operations
 from .._core.machine import Machine
 from .._core.stamp import Stamp
-from .._core.units import many, size
+from .._core.units import exact, many, size
 from .file_arrays import FileArray, MappedFile, regular_file, sealed, size_of
 from .hdf5_bands import SMALLER, Bands
 from .hdf5_chunks import as_read, as_text, chunk_index, has_plain_edges, most_chunks, pieces
@@ -360,7 +360,7 @@ class Opening:
                 f'gofast.convert({self.path!r}, "new.h5") writes it so that it is read where it lies, '
                 "gofast.HDF5Stream decodes some rows at a time"
             )
-            said = f"it needs {length} bytes in memory, the limit is {limit}: {instead}, or raise "
+            said = f"it needs {exact(length)} in memory, the limit is {exact(limit)}: {instead}, or raise "
             raise self._error(errors.LimitError, what, said + self.option)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from .. import errors
 from .._core.memory import PAGE, Room
 from .._core.operation import Begun
+from .._core.units import size
 from .._loader.stream import forked
 from . import blocks
 from .file_arrays import FileArray
@@ -62,8 +63,8 @@ class Windows:
             each = "".join(f", {one.step} of a chunk of {one.name!r}" for one in bands)
             needed = max([least(step * row), *(4 * len(bands) * one.needed(step) for one in bands)])
             raise errors.LimitError(
-                f"{step} rows of {row} bytes are in memory together{each}: they need "
-                f"memory={needed}, and {memory} are given: {SMALLER}"
+                f"{step} rows of {size(row)} are in memory together{each}: they need "
+                f"memory={needed}, {size(needed)}, and {size(memory)} are given: {SMALLER}"
             )
         wanted = min(blocks.block_bytes(most * row) // row, most)
         block = max(wanted // max(step, 1), 1) * step

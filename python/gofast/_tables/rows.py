@@ -16,7 +16,7 @@ from .. import errors
 from .._core import engine, table_operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
-from .._core.numbers import NAMES, Spec, torch_dtype, unknown_dtype
+from .._core.numbers import NAMES, DType, Spec, torch_dtype, unknown_dtype
 from .._loader.batch import Batch, Rows
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
@@ -49,7 +49,7 @@ class RowDataset(NativeDataset):
         scale: Scale,
         mean: Numbers,
         std: Numbers,
-        dtype: torch.dtype | str,
+        dtype: DType,
         keys: tuple[str, ...] | None,
         output: Output,
         missing_label: int,
@@ -70,8 +70,6 @@ class RowDataset(NativeDataset):
         if keys is None:
             keys = default_keys(shape)
         self._check_keys(keys)
-        if one_hot is not None and (not isinstance(one_hot, (int, np.integer)) or one_hot < 1):
-            raise errors.OptionError(f"one_hot={one_hot!r}: give the number of classes")
         layout = self._memory.layout
         self.shape = layout.shape if shape is None else whole_shape(shape, layout.width)
         self.dtype = dtype

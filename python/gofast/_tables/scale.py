@@ -6,8 +6,7 @@ in the same way.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ Scale = Literal["auto", "unit"] | None
 
 def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
     """The shape, with its -1, of which there may be one, replaced by a size."""
-    whole = [operator.index(d) for d in shape]
+    whole = list(shape)
     known = int(np.prod([d for d in whole if d != -1], dtype=np.int64))
     if whole.count(-1) == 1 and known > 0 and width % known == 0:
         whole[whole.index(-1)] = width // known
@@ -36,11 +35,12 @@ def whole_shape(shape: Sequence[int], width: int) -> tuple[int, ...]:
 
 def sizes(shape: Sequence[int] | int | None) -> Sequence[int] | None:
     """The sizes of a shape; one may be given as a number."""
-    if isinstance(shape, (int, np.integer)):
-        return (int(shape),)
-    if shape is not None and not all(isinstance(d, (int, np.integer)) for d in np.atleast_1d(shape)):
+    if shape is None:
+        return None
+    one = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    if not all(isinstance(d, int) and not isinstance(d, bool) for d in one):
         raise errors.OptionError(f"shape={shape!r}: give whole numbers, such as (1, 28, 28)")
-    return shape
+    return one
 
 
 def is_picture(shape: Sequence[int] | None) -> bool:

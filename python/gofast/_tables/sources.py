@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import errors
 from .._core import patterns
+from .._core.arguments import several
 from .._core.warn import warn
 
 Path = str | os.PathLike[str]
@@ -27,8 +28,10 @@ def given(path: Any) -> Path | list[Path]:
     """
     if isinstance(path, (str, os.PathLike)):
         return path
-    _refuse(path)
-    paths = list(path)
+    paths = several(path)
+    if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):  # of a column of names
+        _refuse(path)
+    paths = list(paths)
     if not paths:
         raise errors.OptionError("path=[]: give at least one file")
     for one in paths:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .. import errors
-from .._core.units import bytes_of
+from .._core.units import bytes_of, exact
 
 _LEAST = 16 << 20  # of rows, and of what decodes them
 _MB = 10**6
@@ -15,7 +15,7 @@ def memory_bytes(memory: str | int) -> int:
     """The bytes of ``memory=``."""
     most = bytes_of("memory", memory)
     if most < 2 * _LEAST:
-        raise errors.OptionError(f"memory={memory}: at least {2 * _LEAST} bytes are needed")
+        raise errors.OptionError(f"memory={memory}: at least {exact(2 * _LEAST)} are needed")
     return most
 
 
@@ -40,6 +40,6 @@ def ranks(rank: int | None, world: int | None) -> tuple[int, int]:
         if dist.is_available() and dist.is_initialized():
             return dist.get_rank(), dist.get_world_size()
         return 0, 1
-    if rank is None or world is None or not 0 <= rank < world:
+    if rank is None or world is None or rank >= world:
         raise errors.OptionError(f"rank={rank}, world={world}: give both, the rank from 0 to world - 1")
     return rank, world

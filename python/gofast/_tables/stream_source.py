@@ -14,6 +14,7 @@ from .._core.numbers import itemsize
 from .._core.operation import Begun
 from .._core.stamp import Stamp
 from .._core.table_operations import FilledRoom, Piece, Sources
+from .._core.units import exact
 from .._loader.stream import forked
 from .stream_options import memory_for
 
@@ -82,7 +83,7 @@ class Rooms:
     def refused(self, rows: int, width: int, kind: str, size: int) -> errors.LimitError:
         """What to raise where rows that are decoded together do not fit."""
         said = (
-            f"{rows} rows of {width} features as {kind} take {size:,} bytes, and {self.most:,} are for rows"
+            f"{rows} rows of {width} features as {kind} take {exact(size)}, and {exact(self.most)} are for rows"
         )
         return errors.LimitError(
             f"{said} that are in memory together: {memory_for(size)} suffices, or write smaller row groups "

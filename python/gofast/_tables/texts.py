@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from .. import errors
+from .._core.arguments import checked
 from .._loader.view import check_callable
 
 # What a row is padded with, by the end of the name: "question_input_ids" are ids too.
@@ -17,6 +18,7 @@ _BLANKS = {MASK: 0, "special_tokens_mask": 1}
 _TYPES = "token_type_ids"
 
 
+@checked
 @dataclasses.dataclass(frozen=True)
 class Text:
     """What becomes of a column of texts: see ``text=`` of :class:`gofast.TableDataset`.
@@ -67,10 +69,6 @@ class Text:
             raise errors.OptionError(f'padding={self.padding!r} is not "longest" or "max_length"')
         if self.padding_side not in ("left", "right", None):
             raise errors.OptionError(f'padding_side={self.padding_side!r} is not "left" or "right"')
-        for name in ("max_length", "pad_to_multiple_of"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise errors.OptionError(f"{name}={value!r}: give a whole number from 1 on")
         if self.missing is not None and not isinstance(self.missing, str):
             raise errors.OptionError(f"missing={self.missing!r}: give the text that stands for a missing one")
         if self.identity is not None and not isinstance(self.identity, str):

@@ -101,7 +101,7 @@ def test_resident_where_nothing_can_be(standin: StandIn, table: gofast.TableData
             iter(gofast.DataLoader(dataset, device="cuda", resident=True))
         assert len(list(gofast.DataLoader(dataset, device="cuda"))) == len(dataset)
     standin.c.standin_memory(500, 1 << 20)
-    with pytest.raises(errors.DeviceError, match=r"the table takes 1,000 bytes, and cuda:0 .* has no room"):
+    with pytest.raises(errors.DeviceError, match=r"the table takes 1.0 kB, and cuda:0 .* has no room"):
         iter(gofast.DataLoader(table, device="cuda", resident=True))
 
 

@@ -82,7 +82,7 @@ def test_a_loader_may_leave_the_device(standin: StandIn, table: gofast.TableData
 
 def test_explain_and_engine_stats_tell_of_the_device(standin: StandIn, table: gofast.TableDataset) -> None:
     said = gofast.explain(gofast.DataLoader(table, 10, device="cuda"))
-    assert "the table lives there (1,700 bytes), a kernel gathers its rows" in said
+    assert "the table lives there (1.7 kB), a kernel gathers its rows" in said
     assert bytes_there() == 0, "explain uploads nothing"
     said = gofast.explain(gofast.DataLoader(table, 10, device="cuda", resident=False))
     assert "uint8 is copied, and becomes float32 there by a kernel" in said

@@ -157,6 +157,15 @@ def test_folders_without_pictures_or_classes(tree: Path, tmp_path: Path) -> None
         (tree / "lost.jpg", NotADirectoryError),
     ):
         agree(*(lambda c=c, root=root: c(root) for c in (datasets.ImageFolder, gofast.ImageFolder)), kind)
+        for options in ({}, {"classes": ["a"]}, {"is_valid_file": bool}):
+            with pytest.raises(errors.GofastError) as caught:
+                gofast.ImageFolder(root, **options)
+            again = pickle.loads(pickle.dumps(caught.value))
+            assert isinstance(again, kind) and (again.path, again.errno) == (
+                os.fspath(root),
+                caught.value.errno,
+            )
+            assert isinstance(again, errors.NotFoundError if kind is FileNotFoundError else errors.ReadError)
 
 
 def test_empty_classes(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import errno
 import gc
 import io
 import pickle
@@ -358,3 +359,12 @@ def test_explain_says_where_pictures_are_made() -> None:
     lines = gofast.explain(gofast.DataLoader(gofast.IterableDataset([], TRANSFORMS[2]), 4)).lines
     assert ("rows", "Python", "your source, one after another") in lines and lines[-1][1] == "Go"
     assert any(name == "Lambda" and where == "Python" for name, where, _ in lines)
+
+
+def test_a_path_of_no_file_is_a_bad_image(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none.jpg")
+    with pytest.raises(FileNotFoundError) as caught:
+        list(gofast.IterableDataset([missing], T.ToTensor()))
+    error = caught.value
+    assert isinstance(error, errors.BadImageError) and error.index == 0 and error.path == missing
+    assert str(error).count(missing) == 1 and error.errno == errno.ENOENT

@@ -205,3 +205,10 @@ def test_the_command(source: Path, tmp_path: Path) -> None:
     words = ["convert", str(source), str(tmp_path / "out.h5"), "--columns", "x", "--label", "label"]
     assert main.main(words) == 0
     assert arrays(tmp_path / "out.h5").keys() == {"x", "label"}
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.csv", "a", "a.feather"])
+def test_endings_that_cannot_be_written_name_all_that_can(name: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("label,x\n1,2\n")
+    with pytest.raises(errors.OptionError, match=r"\.npy, \.npz, \.parquet or \.h5"):
+        gofast.convert(tmp_path / "t.csv", tmp_path / name)

@@ -122,7 +122,8 @@ def test_random_files(seed: int, tmp_path: Path) -> None:
             break
         except errors.LimitError as error:
             found = re.search(
-                r"need memory=(\d+)|needs (\d+) bytes in memory, the limit is (\d+)", str(error)
+                r"need memory=(\d+)|needs .*?(\d+) bytes\)? in memory, the limit is .*?(\d+) bytes",
+                str(error),
             )
             assert found is not None, error
             memory = int(found[1]) if found[1] else memory + 8 * (int(found[2]) - int(found[3])) + 8

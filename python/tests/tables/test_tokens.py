@@ -214,7 +214,7 @@ def test_refused(tmp_path: Path) -> None:
     for option, value in (("stride", 0), ("offset", -1), ("stride", 2.0)):
         with pytest.raises(errors.OptionError, match=f"{option}="):
             TokenDataset(path, 8, **{option: value})  # type: ignore[arg-type]
-    for dtype in ("uint64", "float32", ">u2", "tokens", bool, torch.uint16):
+    for dtype in ("uint64", "float32", ">u2", "tokens", bool, torch.uint64):
         with pytest.raises(errors.OptionError, match="dtype="):
             TokenDataset(path, 8, dtype=dtype)
     with pytest.raises(errors.SchemaError, match="100 tokens, and the first sample needs 101"):

@@ -248,7 +248,7 @@ def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         "scan --nothing": "usage: gofast scan [-h]",
         "cache": "gofast cache: error: the following arguments are required: action\n",
         "doctor": "gofast doctor: error: the following arguments are required: SCRIPT_OR_DATASET\n",
-        "run": "usage: gofast run SCRIPT [ARGUMENT ...]",
+        "run": "usage: gofast run [--cache memory|FOLDER] [--cache-limit BYTES] SCRIPT [ARGUMENT ...]",
     }.items():
         assert why in run(capsys, *line.split())[2], line
     for line in (["scan", tmp_path / "no"], ["verify", tmp_path / "no"]):
@@ -259,7 +259,7 @@ def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
 def test_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     status, said, _ = run(capsys, "--help")
     assert status == 0 and "examples:" in said
-    names = ["scan", "verify", "doctor", "convert", "run", "cache", "info", "demo", "completion"]
+    names = main.NAMES
     for name in names:
         status, help, _ = run(capsys, name, "--help")
         assert status == 0 and f"gofast {name}" in help.split("examples:")[1] and name in said

@@ -27,6 +27,7 @@ import fresh
 import gofast
 from gofast import TableDataset, errors
 from gofast._core import engine, process_operations
+from gofast._core.units import exact
 from reference import DIGITS
 
 CLASSES = [
@@ -418,3 +419,14 @@ def test_a_misspelt_name_is_answered_as_python_does() -> None:
 def test_the_doctor_takes_no_path() -> None:
     with pytest.raises(TypeError, match="takes a DataLoader or another iterable of batches, not str"):
         gofast.doctor("photos")
+
+
+def test_sizes_in_errors_have_units_and_the_number_to_set(tmp_path: Path) -> None:
+    """The core's and Python's are written alike; gofast/internal/errs/bytes_test.go has the same numbers."""
+    pairs = {999: "999 bytes", 1000: "1.0 kB (1000 bytes)", 25_664_768: "25.7 MB (25664768 bytes)"}
+    assert {count: exact(count) for count in pairs} == pairs
+    np.save(tmp_path / "a.npy", np.zeros((1000, 1000)))
+    with pytest.raises(
+        errors.LimitError, match=r"needs .* (MB|kB) \(\d+ bytes\), the limit is 5\.0 kB \(5000 bytes\)"
+    ):
+        TableDataset(tmp_path / "a.npy", label=None, limits={"memory": 5000})

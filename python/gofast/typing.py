@@ -1,0 +1,69 @@
+"""Types that signatures, and so ``help()``, name: for annotations of your own.
+
+Example:
+    >>> from gofast.typing import Label
+    >>> def opened(path: str, label: Label) -> gofast.TableDataset:
+    ...     return gofast.TableDataset(path, label=label)
+"""
+
+from __future__ import annotations
+
+from ._core.numbers import DType
+from ._core.patterns import Paths
+from ._doctor.verdicts import Remedy, Verdict
+from ._images.bad_samples import BadSample, OnError
+from ._images.options import Rng
+from ._late.picture import LateImage
+from ._loader.classes import Classes, LabelType
+from ._loader.core_dataset import IntArray
+from ._loader.explain import Explanation
+from ._loader.length_grouped import HasLengths
+from ._loader.trace import Trace
+from ._loader.view import Output
+from ._tables.blocks import Even
+from ._tables.codings import Categories, Dates, Unit
+from ._tables.columns import Header
+from ._tables.features import Column, FillValue
+from ._tables.fields import Array
+from ._tables.label import Label
+from ._tables.scale import Scale
+from ._tables.sources import Path
+from ._tables.statistics import Numbers
+from ._tables.texts import TextOption
+from .installed import Installed
+from .mapped import MappedDataset
+from .table_pictures import TablePictures
+
+__all__ = [
+    "Array",
+    "BadSample",
+    "Categories",
+    "Classes",
+    "Column",
+    "DType",
+    "Dates",
+    "Even",
+    "Explanation",
+    "FillValue",
+    "HasLengths",
+    "Header",
+    "Installed",
+    "IntArray",
+    "Label",
+    "LabelType",
+    "LateImage",
+    "MappedDataset",
+    "Numbers",
+    "OnError",
+    "Output",
+    "Path",
+    "Paths",
+    "Remedy",
+    "Rng",
+    "Scale",
+    "TablePictures",
+    "TextOption",
+    "Trace",
+    "Unit",
+    "Verdict",
+]
