@@ -113,7 +113,7 @@ def threads(requested: int | None = None) -> int:
     """Threads for the engine: what was asked for, or what this process may use.
 
     That is min(CPU affinity, cgroup quota) / `ranks`, and inside a
-    DataLoader worker also / num_workers; at least 1.
+    DataLoader worker process also / num_workers; at least 1.
     """
     if requested is not None:
         if not isinstance(requested, int) or requested < 1:
@@ -126,7 +126,7 @@ def threads(requested: int | None = None) -> int:
     count /= min(ranks(), count)  # no float holds a number of 400 digits
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
-    if info is not None:
+    if info is not None and getattr(info, "worker_method", "") != "thread":  # worker threads share one engine
         count /= max(info.num_workers, 1)
     return max(int(count), 1)
 
