@@ -36,7 +36,7 @@ _LIBRARY = pathlib.Path(__file__).parents[1] / "_native.abi3.so"
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _native: Native | None = None  # the gopy module of this process
 _crew: int | None = None  # its threads: one object, by which a loader knows that it was not forked meanwhile
 _capsule: Capsule | None = None  # its per-batch functions; an inherited one keeps working after fork
@@ -55,7 +55,7 @@ numbers = itertools.count(1)
 def _after_fork_in_child() -> None:
     global _native, _lock, _crew, _crew_tally
     _native = _crew = _crew_tally = None  # the inherited runtime is dead here
-    _lock = threading.Lock()  # another thread may have held it
+    _lock = threading.RLock()  # another thread may have held it
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 
 from .._core import codecs, generators
+from .._core.signals import by_handler
 from .._late import chain as chains
 from .._late.picture import LateImage, LateMaking
 from .._late.source import SourceState
@@ -179,7 +180,9 @@ class WithTargets:
         before = generator.get_state() if self._draws else None
         try:
             made = self._made(place, several, late, picture.size)
-        except Exception:  # torchvision raises it again, or what comes earlier
+        except Exception as error:  # torchvision raises it again, or what comes earlier
+            if by_handler(error):
+                raise
             made = None
         if made is None and before is not None:
             generator.set_state(before)

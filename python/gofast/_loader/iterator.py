@@ -116,7 +116,7 @@ class NativeIterator(_BaseDataLoaderIter):
         self.close()
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not over():  # the module's names may be None then, `sys` too
+        if not over() and hasattr(self, "_lane"):  # the module's names may be None then, `sys` too
             self._lane.close()
 
     def _look_who_calls(self) -> None:
