@@ -183,6 +183,8 @@ class Running:
         keep: memory that it uses.
     """
 
+    _over = True  # there is nothing to stop yet
+
     def __init__(self, operation: str, config: Any, keep: object = None) -> None:
         self._go, self._task, self._pid = native(), next(numbers), os.getpid()
         self._keep = keep
