@@ -6,7 +6,6 @@ import atexit
 import json
 import os
 import sys
-import tempfile
 from collections import Counter
 from multiprocessing import spawn, util
 from typing import Any
@@ -15,7 +14,8 @@ from . import installed
 from ._core import in_python
 from ._core.units import duration
 
-_REPORT = "GOFAST_REPORT"  # the file where worker processes leave their counts
+_REPORT = "GOFAST_REPORT"  # the way to the memory where worker processes leave their counts
+_MEMORY = "gofast-report"
 _CACHE, _LIMIT = "GOFAST_CACHE", "GOFAST_CACHE_LIMIT"  # what is kept where, for spawned workers
 _ALWAYS = ("decode", "on_error", "order", "workers", "source")  # lines of explain that say nothing here
 
@@ -30,11 +30,10 @@ def begin(cache: str | None = None, limit: str | None = None) -> None:
         os.environ.pop(name, None)
         if value is not None:
             os.environ[name] = value if name == _LIMIT or value == "memory" else os.path.abspath(value)
-    handle, path = tempfile.mkstemp(prefix="gofast-report-")
-    os.close(handle)
-    os.environ[_REPORT] = path
+    handle = os.memfd_create(_MEMORY, os.MFD_CLOEXEC)  # however this process ends, no file is left
+    os.environ[_REPORT] = f"/proc/{os.getpid()}/fd/{handle}"
     follow()
-    atexit.register(_end, os.getpid(), path)
+    atexit.register(_end, os.getpid(), handle)
 
 
 def follow() -> None:
@@ -109,22 +108,24 @@ def begin_spawned() -> None:
 def _leave() -> None:
     line = json.dumps(_own()).encode() + b"\n"
     try:
-        handle = os.open(os.environ[_REPORT], os.O_WRONLY | os.O_APPEND)
+        path = os.environ[_REPORT]
+        if not os.readlink(path).startswith(f"/memfd:{_MEMORY}"):
+            return  # of another process, which has the number now
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND)
     except (KeyError, OSError):
         return  # the script's process has ended before
     with os.fdopen(handle, "wb", buffering=0) as file:
         file.write(line)
 
 
-def _end(pid: int, path: str) -> None:
+def _end(pid: int, handle: int) -> None:
     if pid != os.getpid():
         return
     total = _own()
     try:
-        with open(path, "rb") as file:
+        with os.fdopen(handle, "rb") as file:
             for counted in file:
                 total.update(json.loads(counted))
-        os.unlink(path)
     except (OSError, ValueError):
         pass  # a worker was killed while it wrote
     costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}

@@ -13,17 +13,19 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import ConcatDataset, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Sampler, Subset, default_collate
 from torchvision import transforms as T
+from torchvision.datasets import ImageFolder
 
 import gofast
 from gofast._core import engine
 from image_data import make_folder
+from same import difference
 
 ROWS, WIDTH = 3000, 40
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, WIDTH) / 3
@@ -226,27 +228,75 @@ def counted(folder: str, count: int) -> None:
 
 
 def iterators(folder: str, count: int) -> None:
-    """An iterator of the parent says so in a child; loaders start again there; nothing is freed twice."""
-    dataset = gofast.ArrayDataset(X, Y)
+    """Parent, child and grandchild each get the rest of an epoch, with the draws that torch would make."""
+    frozen = X.numpy().copy()
+    frozen.flags.writeable = False
+    rows = [gofast.ArrayDataset(X, Y), gofast.ArrayDataset(frozen, Y)]
+    crops = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
+    folders = ImageFolder(make_folder(Path(folder), count=30), crops)
+    for before in range(count):
+        for dataset in (*rows, Subset(rows[1], range(5, 900)), folders):
+            go_on(lambda make, d=dataset: make(d, 7, shuffle=True), before)  # type: ignore[misc]
+        go_on(lambda make: make(folders, 7, sampler=Asked(len(folders)), collate_fn=noisy), before)
     for persistent in (False, True):
-        inherit_iterator(
-            gofast.DataLoader(dataset, batch_size=64, num_workers=2, persistent_workers=persistent), count
-        )
+        for workers in (2, 3):
+            loader = gofast.DataLoader(rows[1], 64, num_workers=workers, persistent_workers=persistent)
+            inherit_iterator(loader, count)
+    go_on(lambda make: make(folders, 7, sampler=Asked(len(folders)), num_workers=2), 2)
+    inherit_while_another_thread_waits()
+
+
+class Asked(Sampler[int]):
+    """Draws when it is asked."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __iter__(self) -> Iterator[int]:
+        for _ in range(self.size):
+            yield int(torch.randint(self.size, ()))
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def noisy(rows: list[Any]) -> Any:
+    return default_collate(rows)[0] + torch.rand(())
+
+
+def go_on(new: Callable[[Any], Any], before: int) -> None:
+    def begun(make: Any) -> Iterator[Any]:
+        torch.manual_seed(before)
+        iterator = iter(new(make))
+        for _ in range(before):
+            next(iterator)
+        return iterator
+
+    wanted = [(batch, torch.get_rng_state()) for batch in begun(DataLoader)]
+    iterator = begun(gofast.DataLoader)
+
+    def check() -> None:
+        for want, state in wanted:
+            assert not difference(next(iterator), want)
+            assert torch.equal(torch.get_rng_state(), state)
+        assert next(iterator, None) is None
+
+    def work() -> None:
+        assert in_child(check) == 0
+        check()
+
+    assert in_child(work) == 0
+    check()
 
 
 def inherit_iterator(loader: gofast.DataLoader[Any], count: int) -> None:
+    """Iterators, loaders and batches of the parent in a child; nothing is freed twice."""
     iterator = iter(loader)
     first = next(iterator)
 
     def work() -> None:
         nonlocal iterator, first
-        try:
-            for _ in iterator:
-                pass
-            raise AssertionError("no error")
-        except gofast.errors.EngineError as error:
-            assert "before the process was forked" in str(error)
-        assert torch.equal(first[0], X[:64])
+        assert torch.equal(torch.cat([first[0], *(images for images, _ in iterator)]), X)
         assert torch.equal(torch.cat([images for images, _ in loader]), X)
         loader.close()
         del iterator, first
@@ -256,6 +306,35 @@ def inherit_iterator(loader: gofast.DataLoader[Any], count: int) -> None:
     for _ in range(count):
         assert in_child(work) == 0
     assert torch.equal(torch.cat([first[0], *(images for images, _ in iterator)]), X)
+
+
+def inherit_while_another_thread_waits() -> None:
+    """What a thread of the parent was doing in `next` may be half done: the child is told, every time."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def slow(rows: list[Any]) -> Any:
+        inside.set()
+        leave.wait()
+        return rows
+
+    iterator = iter(gofast.DataLoader(gofast.ArrayDataset(X, Y), 64, collate_fn=slow))
+    thread = threading.Thread(target=next, args=(iterator,))
+    thread.start()
+    inside.wait()
+
+    def work() -> None:
+        for _ in range(2):
+            try:
+                next(iterator)
+                raise AssertionError("no error")
+            except gofast.errors.EngineError as error:
+                assert "before the process was forked" in str(error)
+
+    try:
+        assert in_child(work) == 0
+    finally:
+        leave.set()
+        thread.join()
 
 
 def crash(folder: str, count: int) -> None:

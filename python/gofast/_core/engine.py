@@ -36,7 +36,7 @@ _LIBRARY = pathlib.Path(__file__).parents[1] / "_native.abi3.so"
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _native: Native | None = None  # the gopy module of this process
 _crew: int | None = None  # its threads: one object, by which a loader knows that it was not forked meanwhile
 _capsule: Capsule | None = None  # its per-batch functions; an inherited one keeps working after fork
@@ -55,7 +55,7 @@ numbers = itertools.count(1)
 def _after_fork_in_child() -> None:
     global _native, _lock, _crew, _crew_tally
     _native = _crew = _crew_tally = None  # the inherited runtime is dead here
-    _lock = threading.Lock()  # another thread may have held it
+    _lock = threading.RLock()  # another thread may have held it
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
@@ -113,7 +113,7 @@ def threads(requested: int | None = None) -> int:
     """Threads for the engine: what was asked for, or what this process may use.
 
     That is min(CPU affinity, cgroup quota) / `ranks`, and inside a
-    DataLoader worker also / num_workers; at least 1.
+    DataLoader worker process also / num_workers; at least 1.
     """
     if requested is not None:
         return requested
@@ -124,7 +124,7 @@ def threads(requested: int | None = None) -> int:
     count /= min(ranks(), count)  # no float holds a number of 400 digits
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
-    if info is not None:
+    if info is not None and getattr(info, "worker_method", "") != "thread":  # worker threads share one engine
         count /= max(info.num_workers, 1)
     return max(int(count), 1)
 
@@ -180,6 +180,8 @@ class Running:
     Args:
         keep: memory that it uses.
     """
+
+    _over = True  # there is nothing to stop yet
 
     def __init__(self, operation: str, config: Any, keep: object = None) -> None:
         self._go, self._task, self._pid = native(), next(numbers), os.getpid()

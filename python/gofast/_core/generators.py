@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,17 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 def taken() -> threading.RLock:
     """The lock for code that takes a generator's state and puts another there."""
     return _taken
+
+
+def of_thread() -> torch.Generator:
+    """What a transform draws from in this thread: the default generator, or that of one of torch's worker
+    threads, which torch 2.15 knows of already.
+    """
+    own = None if _own is None else _own()
+    return torch.default_generator if own is None else own
+
+
+_own: Callable[[], torch.Generator | None] | None = getattr(torch, "thread_safe_generator", None)
 
 
 class Generators:

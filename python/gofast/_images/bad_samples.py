@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .. import errors
+from .._core.signals import by_handler
 from .._core.warn import warn
 from .._loader import counts
 
@@ -135,7 +136,7 @@ def excusable(error: Exception) -> bool:
     """Whether an error is the fault of this file. Other errors would be the same with another file."""
     if isinstance(error, errors.GofastError):
         return isinstance(error, errors.BadImageError)
-    return not isinstance(error, MemoryError)
+    return not isinstance(error, MemoryError) and not by_handler(error)
 
 
 def _checked(index: int, count: int) -> int:

@@ -241,24 +241,29 @@ class TorchDraws(PictureDraws):
     """From a generator of torch's, which is left as torchvision would leave it.
 
     Args:
-        generator: None: torch's default one.
+        generator: None: that of the thread, which mostly is torch's default one.
     """
 
     def __init__(self, view: DrawnView, generator: torch.Generator | None = None) -> None:
         super().__init__(view)
-        self._generator = torch.default_generator if generator is None else generator
+        self._given = generator
+
+    @property
+    def _generator(self) -> torch.Generator:
+        return generators.of_thread() if self._given is None else self._given
 
     def records(self, indices: array[int]) -> array[int]:
         """By the generator's next numbers."""
         # First: what others draw while headers are read must not be lost.
         sizes = find_sizes(self._view, indices)
+        generator = self._generator
         with generators.taken():  # threads that took the same state would draw the same numbers
-            state = self._generator.get_state()
+            state = generator.get_state()
             python = generators.PythonWords(random.getstate()) if self.python else None
             try:
                 return draw(self._view, indices, sizes, state.data_ptr(), python)
             finally:
-                self._generator.set_state(state)
+                generator.set_state(state)
                 if python is not None:
                     python.put()
 

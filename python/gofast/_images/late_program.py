@@ -62,20 +62,21 @@ class _Program(Generic[Made]):
         if not core.record_words:
             made = self._make(core, picture, 0)
             return made if file is None or file.is_same() else None
+        generator = generators.of_thread()
         with generators.taken():
-            before = torch.get_rng_state()
+            before = generator.get_state()
             state = before.clone()
             python = generators.PythonWords(random.getstate()) if self._draws_python else None
             try:
                 record = draws.draw_one(core, size, state.data_ptr(), python)
             except draws.RAISED:  # torchvision says so at the same place
                 return None
-            torch.set_rng_state(state)
+            generator.set_state(state)
             if python is not None:
                 python.put()
         made = self._make(core, picture, record.buffer_info()[0])
         if made is None or not (file is None or file.is_same()):
-            torch.set_rng_state(before)
+            generator.set_state(before)
             if python is not None:
                 python.back()
             return None

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import torch
 from PIL import Image
 
-from .._core import codecs
+from .._core import codecs, generators
+from .._core.signals import by_handler
 from .._late import chain as chains
 from .._late.picture import LateImage, LateMaking
 from .._late.source import SourceState
@@ -175,13 +176,16 @@ class WithTargets:
         late = picture._look() if min(picture.size) > 1 else None
         if late is None:
             return None
-        before = torch.get_rng_state() if self._draws else None
+        generator = generators.of_thread()
+        before = generator.get_state() if self._draws else None
         try:
             made = self._made(place, several, late, picture.size)
-        except Exception:  # torchvision raises it again, or what comes earlier
+        except Exception as error:  # torchvision raises it again, or what comes earlier
+            if by_handler(error):
+                raise
             made = None
         if made is None and before is not None:
-            torch.set_rng_state(before)
+            generator.set_state(before)
         return made
 
     def _made(self, place: _Place, several: bool, late: LateMaking, size: tuple[int, int]) -> Call | None:

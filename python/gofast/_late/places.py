@@ -27,7 +27,7 @@ class Places:
         _all.add(self)
 
     def _renew(self) -> None:
-        self._lock = threading.Lock()  # in a forked child: another thread may have held it
+        self._lock = threading.RLock()  # in a forked child: another thread may have held it
 
     def follow(self) -> None:
         """Wraps what is imported by now. What somebody has replaced already stays as it is."""

@@ -30,6 +30,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from .._core.signals import by_handler
+
 _MOST_BYTES = 8 << 20  # of a copy: to make it takes 14 to 27 ms for each worker and epoch; a fork some 20 ms
 _LIBRARIES = {"torch", "torchvision", "numpy", "random", "math", "itertools", "functools", "operator"}
 _LIBRARIES |= {"collections", "copy", "dataclasses", "enum", "typing", "re"}
@@ -73,6 +75,8 @@ class Copies:
         except Uncopied:
             raise
         except Exception as error:  # of pickle, and of the user's attributes
+            if by_handler(error):
+                raise
             raise Uncopied(f"it cannot be copied ({type(error).__name__}: {error})"[:200]) from None
         if pickler.classes and pickler.assigns:
             raise Uncopied(_PER_CLASS)

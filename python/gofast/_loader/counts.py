@@ -59,7 +59,7 @@ class Epoch:
         self._counts.ended(self)
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not over():
+        if not over() and hasattr(self, "began"):
             self.end()
 
 

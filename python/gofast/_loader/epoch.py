@@ -66,6 +66,7 @@ class Epoch:
         self._collation, self._workers, self._sampler = collation, workers, sampler
         self._queue = Flights(lane, fetch, not pull_ahead, draw, collation)
         self._left = 0  # batches of the flight that was opened: self._take(self._ticket) gives the next
+        self._flight: Pull | None = None
         self._take: Callable[[Any], Any] = raised
         self._opened = 0  # lists of it and of those before
         # Lists that are known and draw nothing: they share flights. Rows that anybody may write to are made
@@ -163,7 +164,7 @@ class Epoch:
         self._queue.fill()
         if not self._queue.flights:
             raise StopIteration
-        flight = self._queue.pop()
+        flight = self._flight = self._queue.pop()
         self._take, self._ticket, self._left = flight.take, flight.ticket, flight.lists
         self._opened += flight.lists
         if not ends or not self._pull_ahead:
@@ -195,8 +196,9 @@ class Epoch:
                 self._order.finish()
             self._pull_early()
             queue.fill()
-        elif not self._pull_ahead and not queue.flights:
-            self._pull()
+        elif not queue.flights:
+            if not self._pull_ahead and not len(queue):
+                self._pull()
             queue.fill()
         if not queue.flights:
             raise StopIteration
@@ -317,6 +319,16 @@ class Epoch:
                 self._listed()
 
     # To go on in another process.
+
+    def inherit(self) -> None:
+        """This process was forked, and is the child: it goes on with batches that its own engine makes."""
+        self._queue.inherit()
+        left, flight = self._left, self._flight
+        if left and flight is not None:
+            rest = Pull(None, flight.indices[(flight.lists - left) * flight.each :])
+            rest.each, rest.lists = flight.each, left
+            self._queue.drawn.appendleft(rest)
+            self._opened, self._left = self._opened - left, 0
 
     def state(self) -> dict[str, Any]:
         """All that an equal loader needs to go on behind the batch that was given last, as plain data.

@@ -208,6 +208,21 @@ class Flights:
             self._guesses.drop()
         self._lane.cancel()
 
+    def inherit(self) -> None:
+        """Takes back what was submitted: this process was forked, and the engine that works on it is the
+        parent's. What was drawn for a list stays drawn.
+        """
+        if self._guesses is not None:
+            self._guesses.drop()
+        self._lane.inherit()
+        for pull in reversed(self.flights):
+            self.drawn.appendleft(pull)
+        for pull in self.drawn:
+            if pull.take is not raised:
+                pull.take = None
+        self.flights.clear()
+        self._bytes = 0
+
     def lists(self) -> list[Any]:
         """The lists on their way, as the sampler gave them."""
         return [_index(pull) for pull in (*self.flights, *self.drawn, *self.pulled)]

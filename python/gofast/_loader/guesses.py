@@ -12,6 +12,8 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from .._core.signals import by_handler
+
 if TYPE_CHECKING:
     from .draws import Draws
     from .lane import Lane
@@ -47,8 +49,10 @@ class Guesses:
                     pull.records, after = draw.ahead(indices, pull.before)
                 stream = lane.stream or lane.open(pull.each)
                 pull.ticket, pull.take = stream.submit(indices, pull.each, pull.records), stream.take
-            except Exception:  # if it comes again, it is when the batch is asked for
-                return
+            except Exception as error:
+                if by_handler(error):
+                    raise
+                return  # if it comes again, it is when the batch is asked for
             made.append((pull, after))
 
     def give(self, pull: Pull, draw: Draws) -> bool:

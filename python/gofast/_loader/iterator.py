@@ -21,6 +21,7 @@ from .collation import Collation, Unmade
 from .epoch import Epoch
 from .order import Listed, Order, beginnings
 from .schedule import draw_order, is_known
+from .stream import forked
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class NativeIterator(_BaseDataLoaderIter):
         self.close()
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not over():  # the module's names may be None then, `sys` too
+        if not over() and hasattr(self, "_lane"):  # the module's names may be None then, `sys` too
             self._lane.close()
 
     def _look_who_calls(self) -> None:
@@ -132,7 +133,14 @@ class NativeIterator(_BaseDataLoaderIter):
         self._epoch = self._ended()
 
     def _after_fork(self) -> None:
-        """Runs in the child: the thread that held the lock exists only in the parent."""
+        """Runs in the child, which goes on from here by itself, as with torch's loader without workers.
+
+        A thread inside `next` exists only in the parent, and what it was doing may be half done.
+        """
+        if self._busy:
+            self._epoch = Epoch(self._lane, Listed(None, iter(_parents, None)), Unmade)
+        elif self._epoch is not None and not self._on_device:
+            self._epoch.inherit()
         self._lock = threading.RLock()
         self._busy = False
 
@@ -212,6 +220,10 @@ class NativeIterator(_BaseDataLoaderIter):
         self._lane.cancel()
         self._epoch = self._new_epoch(state)
         self._num_yielded = state["given"]
+
+
+def _parents() -> Any:
+    raise forked()
 
 
 def _begun(sampler: Any) -> dict[str, Any] | None:

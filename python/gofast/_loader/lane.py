@@ -164,10 +164,15 @@ class Lane:
 
     def cancel(self) -> None:
         """Cancel the work under way, and return when nothing is being written any more."""
-        if self._pid != os.getpid():  # forked: the stream is the parent's
-            self.stream, self._pid = None, os.getpid()
+        if self._pid != os.getpid():
+            self.inherit()
         if self.stream is not None:
             self.stream.close()
+
+    def inherit(self) -> None:
+        """This process was forked, and is the child: the engine's work under way is the parent's."""
+        self.stream = self._filler = None
+        self._pid = os.getpid()
 
     def give_up(self, tickets: list[Any]) -> None:
         """Cancel these, and return when nothing of them is being written any more."""

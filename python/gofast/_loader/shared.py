@@ -283,12 +283,12 @@ def _rebuild_alone(*ticket: Any) -> torch.Tensor:
 # inode -> (pid, the mapped ring). Dropped when the worker is gone; a ring lives on while
 # batches of it do.
 _rings: dict[int, tuple[int, Ring]] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 def _reset_lock() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_reset_lock)
