@@ -27,9 +27,10 @@ def open(
     transforms, timm's, and any code that takes a PIL image.
 
     Args:
-        picture: a path, a file object, or the bytes of a file (where Pillow takes a path of bytes). Of a path
-            only the header is read, and no file stays open: it must not change until the first operation,
-            which reads it. File objects are read at once.
+        picture: a path, a file object, or the bytes of a file (where Pillow takes a path of bytes). Only the
+            header is read. The file is read by the first operation, and stays open until then, as Pillow's
+            does: its path may go, or be another file's, meanwhile. At most a fourth of the process's
+            descriptors are held so; of more pictures the oldest files are read into memory.
         mode: "r".
         formats: names of the formats to try, as for Pillow.
 
@@ -41,7 +42,6 @@ def open(
     Raises:
         FileNotFoundError, PIL.UnidentifiedImageError and others: what ``PIL.Image.open`` raises. A damaged
             picture raises what Pillow raises when its pixels are asked for, with a note that names the file.
-        gofast.errors.ChangedError: there too: the file was replaced, cut or removed (an OSError).
 
     Example:
         >>> image = gofast.open("cat.jpg").convert("RGB")  # nothing was decoded

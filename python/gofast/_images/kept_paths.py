@@ -21,7 +21,7 @@ from .._core import codecs, picture_operations
 from .._core.memory import address_of
 from .._core.picture_operations import KeptPlace
 from .._core.units import many, size
-from .._late.picture import LateMaking
+from .._late.opened_image import LateMaking
 from .._plan.compile import Plan
 from .kept import Budget, in_memory, made_by
 from .kept_folder import LATE, MARK, KeptInFolder
@@ -123,31 +123,32 @@ class LateKeeper:
         }
 
     @contextlib.contextmanager
-    def at(self, making: LateMaking) -> Iterator[bool | None]:
-        """Makes a picture's file that of the program. Whether there is a record; None: none is to be used.
+    def at(self, making: LateMaking) -> Iterator[bool]:
+        """Makes a picture's file that of the program, which was read. Whether there is, or may be, a record.
 
         Other threads go on without records meanwhile.
         """
-        source, place = making.source, -1
-        if making.chain or source.file is None or not self._alone.acquire(blocking=False):
-            yield None
+        file, place = making.source.opened, -1
+        path = None if file is None else file.path
+        if making.chain or path is None or not self._alone.acquire(blocking=False):
+            yield False
             return
         try:
-            name = os.fsencode(source.file) + self._behind
-            if len(name) < _MOST_NAME and source.is_same():
+            name = os.fsencode(path) + self._behind
+            if len(name) < _MOST_NAME and making.source.is_same():
                 place = self.of.place(name)
             if place < 0:
-                yield None
+                yield False
                 return
             self._record[0] = before = self.of.records[place]
             if before == NEVER or (before == 0 and not self.of.takes_more()):
-                yield None
+                yield False
                 return
             self._name[: len(name) + 1] = np.frombuffer(name + b"\0", np.uint8)
             self.files.let_go()
-            self.files.add(source.file)
-            self.files.sizes[0] = source.size
-            yield bool(before)
+            self.files.add(path)
+            self.files.sizes[0] = making.source.size
+            yield True
             if self._record[0] != before:
                 self.of.records[place] = self._record[0]
         finally:

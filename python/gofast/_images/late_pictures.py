@@ -23,8 +23,8 @@ def late_picture(source: str | io.BytesIO) -> Any | None:
     try:
         with pillow._open(source) as file:
             # Who opens it instead counts it.
-            image = of_unread(file) or of_pillows(by_pillow(file), None, file)
-        return image.convert("RGB") if isinstance(image, LateImage) else None
+            image = of_unread(file) or of_pillows(by_pillow(file))
+            return image.convert("RGB") if isinstance(image, LateImage) else None
     except Exception:  # reading it at once says what is wrong
         return None
 
@@ -33,7 +33,8 @@ def going_on(place: int, path: str | io.BytesIO | None) -> Any:
     """As `pillow.take_picture`, of mode RGB, late: what Python's transforms cut of it is recorded again."""
     from PIL import Image
 
-    from .._late.picture import LateImage, LateMaking
+    from .._late.opened_image import LateMaking
+    from .._late.picture import LateImage
     from .._late.source import Pixels
     from .composes import follow
 

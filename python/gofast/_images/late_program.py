@@ -11,7 +11,8 @@ import torch
 
 from .._core import codecs, generators
 from .._core.native import Picture
-from .._late.picture import LateImage, LateMaking
+from .._late.opened_image import LateMaking
+from .._late.picture import LateImage
 from .._late.source import Pixels, Source, SourceState
 from .._loader.places import empty
 from .._plan.compile import Plan
@@ -100,8 +101,10 @@ class _Program(Generic[Made]):
             keeper = LateKeeper(store, self._made_by[0])
             keeping = self._keeping = keeper, CorePictures(keeper.files, *self._made_by, kept=keeper)
         (keeper, core), source = keeping, making.source
-        with keeper.at(making) as known:
-            if known is None or not (known or source.is_whole()):
+        if not source.is_whole():
+            return None
+        with keeper.at(making) as possible:
+            if not possible:
                 return None
             made = self._drawn(size, core, _OF_PROGRAM, source)
             if made is not None:

@@ -19,7 +19,8 @@ from PIL import Image
 from .._core import codecs, generators
 from .._core.signals import by_handler
 from .._late import chain as chains
-from .._late.picture import LateImage, LateMaking
+from .._late.opened_image import LateMaking
+from .._late.picture import LateImage
 from .._late.source import SourceState
 from .._loader.places import empty
 from .._plan import transforms

@@ -12,7 +12,8 @@ import numpy as np
 from PIL import Image
 
 from .arguments import too_large
-from .picture import LateImage, LateMaking, _shape
+from .opened_image import LateMaking, shape
+from .picture import LateImage
 from .source import Source, SourceState
 
 by_pillow = Image.fromarray  # as it was before anybody put something in its place
@@ -49,12 +50,12 @@ gains = _Gains()
 class _Copy(Source):
     """Not a file but a copy of an array, as a PPM file has it: the core reads what is left of a picture."""
 
-    __slots__ = ("_start",)
+    __slots__ = ("_data", "_start")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         height, width, _ = array.shape
         self.name, self.size, self.mode, self.state = "", (width, height), "RGB", SourceState.NATIVE
-        self.file = None
+        self.opened = None
         head = b"P6 %d %d 255\n" % (width, height)
         self._start = len(head)
         self._data = head + (array.data if array.flags.c_contiguous else array.tobytes())
@@ -66,11 +67,11 @@ class _Copy(Source):
     def held(self) -> tuple[tuple[int, int] | None, bytes]:
         """See the base class. Nothing is decoded that would be worth keeping."""
         gains.misses = 0
-        return (0, 0), self.data()
+        return (0, 0), self._data
 
     def rows(self) -> memoryview:
         """The pixels."""
-        return memoryview(self.data())[self._start :]
+        return memoryview(self._data)[self._start :]
 
 
 class LateArray(LateImage):
@@ -109,7 +110,7 @@ def of_array(array: Any, mode: Any) -> LateArray | None:
     new = LateArray.__new__(LateArray)
     Image.Image.__init__(new)
     new._making, new._looked_at = LateMaking(_Copy(array), b"", "RGB", (width, height)), True
-    _shape(new, "RGB", (width, height))
+    shape(new, "RGB", (width, height))
     return new
 
 

@@ -14,7 +14,8 @@ from PIL import Image, ImageEnhance
 
 from . import arguments
 from . import chain as chains
-from .picture import LateImage, LateMaking
+from .opened_image import LateMaking
+from .picture import LateImage
 from .places import Own, Places
 
 # What is behind the chain of a picture that ImageEnhance blends with it.
@@ -131,8 +132,10 @@ def _expand(own: Own) -> Own:
 def _adjust_hue(own: Own) -> Own:
     @functools.wraps(own)
     def adjust_hue(img: Any, hue_factor: Any) -> Any:
-        late = _late(img) if isinstance(hue_factor, (int, float)) and -0.5 <= hue_factor <= 0.5 else None
-        if late is None or late.mode != "RGB":
+        usual = isinstance(hue_factor, (int, float)) and -0.5 <= hue_factor <= 0.5
+        usual = usual and type(img) is LateImage and img.mode == "RGB"  # a grey one is given back
+        late = _late(img) if usual else None
+        if late is None:
             return own(img, hue_factor)
         return _without_info(img, late, chains.enhance(chains.HUE, hue_factor), img.size, "RGB")
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
 import struct
+import sys
 from typing import IO, Any
 
 from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 from .._core import codecs
 from .._core.stamp import Stamp
+from .open_file import OpenFile, make_room
 from .other_modes import OTHERS, LateOther
 from .picture import LateImage
 from .source import MAX_FILE_BYTES, Source, Unread, counts
@@ -26,12 +29,21 @@ by_pillow = Image.open  # as it was before anybody put something in its place
 
 def open_late(fp: Any, mode: Any = "r", formats: Any = None) -> Image.Image:
     """What Pillow's open does, late where the core can make the pixels; else Pillow's own image."""
+    try:
+        return _opened(fp, mode, formats)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE) or not make_room():
+            raise
+    return _opened(fp, mode, formats)
+
+
+def _opened(fp: Any, mode: Any, formats: Any) -> Image.Image:
     if mode == "r" and formats is None:
         unread = of_unread(fp)
         if unread is not None:
             return unread
     image = by_pillow(fp, mode, formats)
-    late = of_pillows(image, None if hasattr(fp, "read") else fp, fp)
+    late = of_pillows(image)
     if late is None:
         counts.left_to_pillow(image)
         return image
@@ -46,48 +58,62 @@ def of_unread(fp: Any) -> LateImage | None:
     """
     try:
         if type(fp) is str:
-            return _of_path(fp) if _names_as_given(fp) else None
+            return _of_path(fp)
         return _of_file(fp) if type(fp) in (io.BufferedReader, io.BytesIO) else None
     except (OSError, ValueError, Warning):  # Pillow says what is wrong
         return None
 
 
 def _of_path(path: str) -> LateImage | None:
-    if not stat.S_ISREG(os.stat(path).st_mode):
+    info = os.stat(path)
+    if not (stat.S_ISREG(info.st_mode) and 0 < info.st_size <= MAX_FILE_BYTES and _names_as_given(path)):
         return None
+    buffer = _buffer_bytes(info)
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        stamp = Stamp.of(os.fstat(fd))
-        head = os.read(fd, _HEAD_BYTES)
+        head = os.read(fd, min(max(_HEAD_BYTES, buffer), info.st_size))
+        found = _header(path, head, info.st_size)
+        if found is not None:
+            end, at = found[0].scan, os.path.abspath(path)
+            buffered = head[:buffer] if end <= buffer else b""
+            opened = OpenFile(head[:end], 0, fd, buffered, path=at, stamp=Stamp.of(info))
+            fd = -1
     finally:
-        os.close(fd)
-    if not len(head) <= stamp.size <= MAX_FILE_BYTES:
-        return None
-    found = _header(path, head, stamp.size)
-    return None if found is None else LateImage(Source(found[0], None, stamp), found[0], None)
+        if fd >= 0:
+            os.close(fd)
+    return None if found is None else LateImage(Source(found[0], opened), found[0], None)
+
+
+def _buffer_bytes(info: os.stat_result) -> int:
+    """How much Python reads of a file at first: it is in memory when Pillow goes back to the begin."""
+    block = info.st_blksize if info.st_blksize > 1 else io.DEFAULT_BUFFER_SIZE
+    return block if sys.version_info < (3, 14) else max(min(block, 8 << 20), io.DEFAULT_BUFFER_SIZE)
 
 
 def _of_file(file: io.BufferedReader | io.BytesIO) -> LateImage | None:
-    if not file.seekable() or file.seek(0, os.SEEK_END) > MAX_FILE_BYTES:
-        return None
-    size = file.tell()
-    file.seek(0)
-    if file.read(3) != b"\xff\xd8\xff":
+    if not file.seekable() or not 0 < (size := file.seek(0, os.SEEK_END)) <= MAX_FILE_BYTES:
         return None
     file.seek(0)
-    data = file.read()
-    found = _header("", data, size) if len(data) == size else None
+    head = file.peek() if isinstance(file, io.BufferedReader) else file.read(_HEAD_BYTES)
+    if not head.startswith(b"\xff\xd8\xff"):
+        return None
+    found = _header("", head, size)
+    if found is None and len(head) < min(_HEAD_BYTES, size):
+        found = _header("", file.read(_HEAD_BYTES), size)
     if found is None:
         return None
-    file.seek(found[1])
-    return LateImage(Source(found[0], data, *_named(file)), found[0], None)
+    unread = found[0]
+    file.seek(unread.scan)
+    path, stamp = _named(file)
+    opened = OpenFile(unread.head, 0, file, own=False, path=path, stamp=stamp)
+    return LateImage(Source(unread, opened), unread, None)
 
 
-def _named(file: Any) -> tuple[Stamp, str] | tuple[None, None]:
-    """What an open file is, and its path; Nones of what is no file with a name."""
+def _named(file: Any) -> tuple[str, Stamp] | tuple[None, None]:
+    """The whole path of an open file, and what it is; Nones of what is no file with a name."""
     try:
-        if type(file) is io.BufferedReader and type(file.name) is str:
-            return Stamp.of(os.fstat(file.fileno())), os.path.abspath(file.name)
+        if type(file) is io.BufferedReader and type(file.name) in (str, bytes):
+            return os.path.abspath(os.fsdecode(file.name)), Stamp.of(os.fstat(file.fileno()))
     except (AttributeError, OSError, ValueError):
         pass
     return None, None
@@ -124,12 +150,8 @@ def _names_as_given(path: str) -> bool:
     return _as_given[0]
 
 
-def of_pillows(image: Image.Image, path: Any, file: Any) -> LateImage | None:
-    """A late picture for one that Pillow has just opened, or None. Its file is closed then.
-
-    Args:
-        path: of the file, or None: then all of `file` is read.
-    """
+def of_pillows(image: Image.Image) -> LateImage | None:
+    """A late picture for one that Pillow has just opened, or None. It has its file then."""
     kind = LateImage if image.mode in ("RGB", "L") else LateOther if image.mode in OTHERS else None
     if type(image) not in _FORMATS or kind is None or "transparency" in image.info:
         return None
@@ -137,39 +159,43 @@ def of_pillows(image: Image.Image, path: Any, file: Any) -> LateImage | None:
     stream = image.fp
     if stream is None:
         return None
-    added = _FORMATS[type(image)](image, stream)
-    if added is None:
-        return None
-    if path is None:
-        data = _all_of(file)
-        return None if data is None else kind(Source(image, data, *_named(file)), image, added)
     try:
-        stamp = Stamp.of(os.fstat(stream.fileno()))
-    except (AttributeError, OSError):
-        return None
-    if not 0 < stamp.size <= MAX_FILE_BYTES:
-        return None  # a pipe, or the like
-    image.fp = None  # what follows closes it for good: a late picture holds no descriptor
-    stream.close()
-    return kind(Source(image, None, stamp), image, added)
-
-
-def _all_of(file: Any) -> bytes | None:
-    """The bytes of a file object, which stands where it stood afterwards; None where there are too many."""
-    if type(file) is io.BytesIO:
-        return file.getvalue()
-    try:
-        at = file.tell()
-        if file.seek(0, os.SEEK_END) > MAX_FILE_BYTES:
-            file.seek(at)
-            return None
-        size = file.tell()
-        file.seek(0)
-        data = file.read()
-        file.seek(at)
+        at = stream.tell()
+        try:
+            added = _FORMATS[type(image)](image, stream)
+            stream.seek(0, os.SEEK_END)
+            size = stream.tell()
+            stream.seek(0)
+            head = stream.read(at)
+        finally:
+            stream.seek(at)
     except (AttributeError, OSError, ValueError):
         return None
-    return data if isinstance(data, bytes) and len(data) == size else None  # a raw stream may give less
+    if added is None or not len(head) == at <= size <= MAX_FILE_BYTES:
+        return None
+    opened = _file_of(image, stream, head)
+    image.fp = None
+    return kind(Source(image, opened), image, added)
+
+
+def _file_of(image: ImageFile.ImageFile, stream: Any, head: bytes) -> OpenFile:
+    """What Pillow would read: a path's file by a descriptor, a file object of the user's, or bytes."""
+    own = bool(getattr(image, "_exclusive_fp", False))
+    path, stamp = _named(stream)
+    if type(image) is WebPImagePlugin.WebPImageFile:  # Pillow has read all of it
+        if own:
+            stream.close()
+        return OpenFile(head, 0, io.BytesIO(head), path=path, stamp=stamp)
+    start = 0 if type(image) is JpegImagePlugin.JpegImageFile else len(head)
+    if not own or type(stream) is not io.BufferedReader:
+        return OpenFile(head, start, stream, own=own, path=path, stamp=stamp)
+    fd = os.dup(stream.fileno())
+    stream.seek(start)
+    buffered = stream.peek()
+    stream.close()
+    return OpenFile(
+        head, start, fd, buffered if len(head) <= start + len(buffered) else b"", path=path, stamp=stamp
+    )
 
 
 # -- formats: what Pillow adds to the info when it decodes, or None where only it can tell
@@ -186,30 +212,22 @@ def _png(image: ImageFile.ImageFile, stream: IO[bytes]) -> dict[Any, Any] | None
     """
     if getattr(image, "is_animated", False):
         return None
-    at = stream.tell()
-    try:
-        stream.seek(8)
-        data_seen = False
-        while len(head := stream.read(8)) == 8:
-            length, name = struct.unpack(">I4s", head)
-            if name == b"IEND":
-                break
-            if data_seen and name != b"IDAT":
-                return None
-            data_seen = data_seen or name == b"IDAT"
-            stream.seek(length + 4, os.SEEK_CUR)
-        else:
-            return None  # it has no end
-        return {} if data_seen else None
-    finally:
-        stream.seek(at)
+    stream.seek(8)
+    data_seen = False
+    while len(head := stream.read(8)) == 8:
+        length, name = struct.unpack(">I4s", head)
+        if name == b"IEND":
+            return {} if data_seen else None
+        if data_seen and name != b"IDAT":
+            return None
+        data_seen = data_seen or name == b"IDAT"
+        stream.seek(length + 4, os.SEEK_CUR)
+    return None  # it has no end
 
 
 def _webp(image: ImageFile.ImageFile, stream: IO[bytes]) -> dict[Any, Any] | None:
-    at = stream.tell()
     stream.seek(0)
     head = stream.read(21)
-    stream.seek(at)
     animated = head[12:16] == b"VP8X" and len(head) == 21 and head[20] & 2
     return None if animated or getattr(image, "is_animated", True) else {"timestamp": 0, "duration": 0}
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from PIL import Image, ImageFile
 
-from .picture import LateImage, LateMaking
+from .opened_image import LateMaking
+from .picture import LateImage
 from .source import Source
 
 # Those whose conversion the core's decoders do to the bit, whichever Pillow it is.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copyreg
 import operator
 import struct
 import sys
 import weakref
-from typing import Any, NamedTuple
+from types import FunctionType
+from typing import Any
 
 from PIL import Image, ImageFile, ImageOps
 from PIL._util import DeferredError
@@ -15,33 +15,14 @@ from PIL._util import DeferredError
 from . import arguments, filters
 from . import chain as chains
 from .access import LateAccess
-from .source import OF_FILES, OF_OPEN_FILES, Pixels, Source, Unread
-
-# Pillow keeps the mode in `_mode` since 10.1.
-_MODE = "_mode" if isinstance(getattr(Image.Image, "mode", None), property) else "mode"
+from .opened_image import LateMaking, OpenedImage, shape
+from .source import Pixels, Source, Unread
 
 # It loads a picture before it asks for the orientation; what it does then is recorded.
 _ONLY_TURNS = ImageOps.exif_transpose.__code__
 
 
-class LateMaking(NamedTuple):
-    """How the pixels will be made.
-
-    Attributes:
-        source: of the file.
-        chain: what is done to its picture.
-        mode, size: what that comes to.
-        draft: what Pillow's decoder was told instead; the chain is empty then.
-    """
-
-    source: Source
-    chain: bytes
-    mode: str
-    size: tuple[int, int]
-    draft: tuple[Any, Any] | None = None
-
-
-class LateImage(Image.Image):
+class LateImage(OpenedImage):
     """A PIL image whose pixels are made when they are needed: what `gofast.open` returns.
 
     It has all that ``PIL.Image.Image`` has. ``crop``, ``resize``, ``transpose``, ``rotate``, affine and
@@ -61,9 +42,6 @@ class LateImage(Image.Image):
             OSError).
     """
 
-    _making: LateMaking | None = None
-    _file: Source | None = None  # of an opened picture, not of what is made of one
-    _looked_at = False  # Pillow would have decoded it by now
     _array_given = False
     _cropped = False
     _late_info: dict[Any, Any] | None = None
@@ -76,7 +54,7 @@ class LateImage(Image.Image):
     ) -> None:
         super().__init__()
         self._file, self._making = source, LateMaking(source, b"", header.mode, header.size)
-        _shape(self, header.mode, header.size)
+        shape(self, header.mode, header.size)
         if isinstance(header, Unread):
             self._unread, self._info = header, None
         else:
@@ -139,7 +117,7 @@ class LateImage(Image.Image):
     def _look(self) -> LateMaking | None:
         """How the pixels will be made, at a place where Pillow makes them; None where they are made now.
 
-        The file may change from here on. A file that lacks its end raises here what Pillow raises: code that
+        The file is read here. One that lacks its end raises here what Pillow raises: code that
         skips bad files guards this very place.
         """
         late = self._late
@@ -173,7 +151,7 @@ class LateImage(Image.Image):
         """An ordinary image of Pillow's with these pixels and this info, which are now made."""
         new = Image.Image()
         new.im, new.palette = self.im, self.palette
-        _shape(new, self.mode, self.size)
+        shape(new, self.mode, self.size)
         new.info = self.info
         return new
 
@@ -210,10 +188,17 @@ class LateImage(Image.Image):
         usual = encoder_name == "raw" and not args and not self._array_given
         late = self._look() if usual else None
         if late is None:
+            self._make_as_it_shows(args)
             return super().tobytes(encoder_name, *args)
         self._array_given = True  # who asks again is given a PIL image: nothing is decoded a third time
         pixels = late.source.pixels(late.chain, self.size, 1 if self.mode == "L" else 3)
         return super().tobytes() if pixels is None else pixels
+
+    def _make_as_it_shows(self, args: tuple[Any, ...]) -> None:
+        """By Pillow, where its raw modes show what its steps leave beside the three bytes of a pixel."""
+        late = self._look() if args and self.mode == "RGB" and {*"XA"} & {*str(args[0])} else None
+        if late is not None:
+            self.im = late.source.by_pillow(late.chain, late.mode, None).im
 
     # -- what is recorded ----------------------------------------------------------
 
@@ -221,7 +206,7 @@ class LateImage(Image.Image):
         new = LateImage.__new__(LateImage)
         Image.Image.__init__(new)
         new._making, new._looked_at = LateMaking(late.source, late.chain + operation, mode, size), True
-        _shape(new, mode, size)
+        shape(new, mode, size)
         if self._info is None:
             new._unread, new._info = self._unread, None
             return new
@@ -238,9 +223,8 @@ class LateImage(Image.Image):
 
     def crop(self, box: Any = None) -> Image.Image:
         """A box within the picture is recorded."""
-        late = self._look()
         whole = (0, 0, *self.size)
-        if late is None or type(box) not in (tuple, list) or tuple(box) == whole:
+        if type(box) not in (tuple, list) or tuple(box) == whole:
             return super().crop(box)
         try:
             x, y, right, lower = map(int, map(round, box))
@@ -248,6 +232,9 @@ class LateImage(Image.Image):
             return super().crop(box)
         width, height = right - x, lower - y
         if x < 0 or y < 0 or right > whole[2] or lower > whole[3] or arguments.unusual(width, height):
+            return super().crop(box)
+        late = self._look()
+        if late is None:
             return super().crop(box)
         if self._cropped and late.chain:
             late = self._kept(late)
@@ -271,10 +258,10 @@ class LateImage(Image.Image):
         self, size: Any, resample: Any = None, box: Any = None, reducing_gap: float | None = None
     ) -> Image.Image:
         """Another size is recorded."""
-        late = self._look()
         usual = type(size) in (tuple, list) and (box is None or type(box) in (tuple, list))
-        operation = b"" if late is None or not usual else self._resized(size, resample, box, reducing_gap)
-        if late is None or not operation:
+        operation = self._resized(size, resample, box, reducing_gap) if usual and self._late else b""
+        late = self._look() if operation else None
+        if late is None:
             return super().resize(size, resample, box, reducing_gap)
         width, height = map(operator.index, size)
         return self._then(late, operation, (width, height), self.mode)
@@ -384,72 +371,14 @@ class LateImage(Image.Image):
         else:
             self._making = late._replace(chain=late.chain + operation)
 
-    # -- what files have -------------------------------------------------------------
 
-    def draft(self, mode: Any, size: Any) -> Any:
-        """Tells the decoder of a JPEG to make less of it."""
-        making = self._making
-        if self.format != "JPEG" or making is None or self._looked_at or making.draft is not None:
-            return None
-        header = making.source.reopen()
-        result = header.draft(mode, size)
-        if (header.mode, header.size) != (self.mode, self.size):
-            self._making = making._replace(draft=(mode, size), mode=header.mode, size=header.size)
-            _shape(self, header.mode, header.size)
-        return result
-
-    def verify(self) -> None:
-        """By Pillow, of the file."""
-        if self._file is not None:
-            self._file.reopen().verify()
-
-    def close(self) -> None:
-        """The pixels go, as Pillow's do."""
-        self._settle_access()
-        super().close()
-        self._making = None
-
-    def __getattr__(self, name: str) -> Any:
-        file = self._file
-        if file is not None and name in OF_OPEN_FILES:
-            return OF_OPEN_FILES[name]
-        if (
-            file is not None
-            and not name.startswith("__")
-            and (name in OF_FILES or (hasattr(file.kind, name) and not hasattr(Image.Image, name)))
-        ):
-            return getattr(file.reopen(), name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    # -- what becomes of it elsewhere ------------------------------------------------
-
-    @property  # type: ignore[override]
-    def __class__(self) -> type[Image.Image]:
-        """The class that Pillow's own image would have: isinstance and Pillow's == ask for it."""
-        return Image.Image if self._file is None else self._file.kind
-
-    @__class__.setter
-    def __class__(self, kind: type) -> None:
-        """As fastai casts a picture: it is an ordinary one from now on, of that class."""
-        self.im  # noqa: B018
-        object.__setattr__(self, "_file", None)
-        info = self.info
-        vars(object)["__class__"].__set__(self, kind)
-        self.info = info  # of other classes an attribute
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        data = self.tobytes()
-        if self._file is None:
-            state = [self.info, self.mode, self.size, self.getpalette(), data]
-        else:  # with what Pillow's class for the format adds to that
-            header = self._file.reopen()
-            _shape(header, self.mode, self.size)
-            header.info, palette = self.info, self.getpalette()
-            header.tobytes, header.getpalette = lambda: data, lambda: palette  # type: ignore[method-assign, assignment, misc]
-            state = header.__getstate__()
-        return copyreg._reconstructor, (self.__class__, object, None), state  # type: ignore[attr-defined]
+def _go_by_pillows_name(kind: type) -> None:
+    """Messages of Python's and of other packages name a class, and its methods."""
+    kind.__name__, kind.__qualname__, kind.__module__ = "Image", "Image", "PIL.Image"
+    for name, method in vars(kind).items():
+        if isinstance(method, FunctionType) and hasattr(Image.Image, name):
+            method.__qualname__ = f"Image.{name}"
 
 
-def _shape(image: Image.Image, mode: str, size: tuple[int, int]) -> None:
-    setattr(image, _MODE, mode)
-    image._size = size
+for _kind in (OpenedImage, LateImage):
+    _go_by_pillows_name(_kind)

@@ -1,4 +1,4 @@
-"""The file of a late picture: its bytes, or its path and what it was when it was opened."""
+"""The file of a late picture, and what is made of it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import JpegImagePlugin
 
-from .. import errors
 from .._core import codecs
-from .._core.stamp import Stamp
 from .._loader.counts import here
 from . import chain as chains
+from .open_file import OpenFile
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFile
@@ -45,8 +44,8 @@ OF_FILES = frozenset(
         "quantization",
     ]
 )
-# And what they have while a file is open; code asks whether it is there.
-OF_OPEN_FILES: dict[str, Any] = {"fp": None, "tile": [], "decoderconfig": (), "decodermaxblock": 65536}
+# And what they have for a decoder; code asks whether it is there.
+OF_OPEN_FILES: dict[str, Any] = {"tile": [], "decoderconfig": (), "decodermaxblock": 65536}
 
 _kept: deque[tuple[weakref.ref[Source], int]] = deque()  # the oldest first
 
@@ -86,22 +85,22 @@ class SourceState(enum.Enum):
 class Unread:
     """The header of a JPEG that Pillow has not read: what of its image is known, by the same names."""
 
-    __slots__ = ("_head", "filename", "kind", "mode", "size")
+    __slots__ = ("filename", "head", "kind", "mode", "size")
     format, format_description = "JPEG", JpegImagePlugin.JpegImageFile.format_description
     _exif = None  # Pillow would not look into it yet
 
     def __init__(self, filename: Any, size: tuple[int, int], mode: str, head: bytes) -> None:
         self.kind = JpegImagePlugin.JpegImageFile
-        self.filename, self.size, self.mode, self._head = filename, size, mode, head
+        self.filename, self.size, self.mode, self.head = filename, size, mode, head
 
     @property
     def scan(self) -> int:
         """Where the first scan's bits begin."""
-        return len(self._head)
+        return len(self.head)
 
     def info(self) -> dict[Any, Any]:
         """What Pillow finds in it."""
-        return self.kind(io.BytesIO(self._head), self.filename).info
+        return self.kind(io.BytesIO(self.head), self.filename).info
 
 
 class Source:
@@ -110,7 +109,7 @@ class Source:
     Attributes:
         kind: Pillow's class for it.
         name: its path, or "".
-        file: its whole path; None where a path does not say what it was.
+        opened: the file.
         size, mode: of the picture.
         state: what became of it so far.
     """
@@ -118,83 +117,46 @@ class Source:
     __slots__ = (
         "__weakref__",
         "_certain",
-        "_data",
+        "_damaged",
         "_ends",
-        "_path",
         "_scan",
-        "_stamp",
         "_used",
         "_whole",
-        "file",
         "kind",
         "mode",
         "name",
+        "opened",
         "size",
         "state",
     )
 
-    def __init__(
-        self,
-        image: ImageFile.ImageFile | Unread,
-        data: bytes | None,
-        stamp: Stamp | None,
-        file: str | None = None,
-    ) -> None:
+    def __init__(self, image: ImageFile.ImageFile | Unread, opened: OpenFile) -> None:
         self.kind: type[ImageFile.ImageFile] = image.kind if isinstance(image, Unread) else type(image)
         self.name, self.size, self.mode = image.filename, image.size, image.mode
-        self._data, self._stamp = data, stamp
+        self.opened: OpenFile | None = opened
         self._used, self.state = False, SourceState.UNUSED
-        self._path = os.path.abspath(self.name) if data is None else self.name
-        self.file: Any = self._path if data is None else file
         self._whole: bytes | None = None
         self._ends: bool | None = None
         self._scan = image.scan if isinstance(image, Unread) else 0
         self._certain: bool | None = None
+        self._damaged: ImageFile.ImageFile | None = None
 
-    def data(self) -> bytes:
-        """The file's bytes.
+    def data(self) -> bytes | None:
+        """The file's bytes, as Pillow reads them when it decodes.
 
-        Raises:
-            ChangedError: another file lies there now, or none.
+        Returns:
+            Those. None where only Pillow can tell what is made of them: it has closed the file, or another
+            picture's was written into it.
         """
-        if self._data is not None:
-            return self._data
-        try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise self._changed(f"cannot be opened any more: {error.strerror}") from error
-        try:
-            if Stamp.of(os.fstat(fd)) != self._stamp:
-                raise self._changed("is another file by now")
-            assert self._stamp is not None
-            data = os.read(fd, self._stamp.size)
-            while len(data) < self._stamp.size:  # a signal, or 2 GiB
-                more = os.read(fd, self._stamp.size - len(data))
-                if not more:
-                    raise self._changed(f"ends after {len(data)} bytes")
-                data += more
-            if Stamp.of(os.fstat(fd)) != self._stamp:
-                raise self._changed("was written to while it was read")
-            return data
-        finally:
-            os.close(fd)
-
-    def is_same(self) -> bool:
-        """Whether the file that a path names is the one that was opened."""
-        try:
-            return self.file is not None and Stamp.of(os.stat(self.file)) == self._stamp
-        except OSError:
-            return False
+        assert self.opened is not None
+        data = self.opened.take()
+        return data if self.opened.is_alike() else None
 
     def is_whole(self) -> bool:
-        """Whether the file has its end, as far as its structure tells; it is read, and kept from now on.
-
-        Of PNG files, opening has looked.
-        """
-        if self._data is None:
-            self._data = self.data()
+        """Whether the file has its end, as far as its structure tells. It is read, and kept from now on."""
         if self._ends is None:
-            self._ends = _ENDS.get(str(self.kind.format), _no_doubt)(self._data)
+            data = self.data()
+            self._ends = data is not None and _ENDS[str(self.kind.format)](data)
         return self._ends
 
     def is_certain(self) -> bool:
@@ -208,25 +170,53 @@ class Source:
         return self._certain
 
     def _has_one_scan(self) -> bool:
-        data = self.data()
+        data = self.data() or b""
         marker = _MARKER.search(data, self._scan)
         return marker is not None and marker.group() == b"\xff\xd9" and not data[marker.end() :].strip(b"\0")
 
     def _starts(self) -> bool:
         order = _ORDERS[codecs.pass_order()]
-        picture = self.data(), 0, 0, chains.crop(0, 0, 1, 1)
+        picture = self.data() or b"", 0, 0, chains.crop(0, 0, 1, 1)
         return not isinstance(codecs.capsule().make_pixels(picture, 1, 1, 4, order, _ANY_PIXELS), tuple)
 
-    def _changed(self, what: str) -> errors.ChangedError:
-        self.state = SourceState.FAILED
-        path = os.fsdecode(self.name)
-        said = f"{path}: the file was opened as a late picture and {what}; open it again"
-        return errors.ChangedError(said).at(path=path)
+    def header(self) -> ImageFile.ImageFile:
+        """Pillow's own image, which can tell what its header says."""
+        assert self.opened is not None
+        image: ImageFile.ImageFile = self.kind(io.BytesIO(self.opened.head), self.name)
+        return image
+
+    def unloaded(self) -> ImageFile.ImageFile:
+        """The same, of a picture that was not decoded: as it is where Pillow could not."""
+        return self.header() if self._damaged is None else self._damaged
 
     def reopen(self) -> ImageFile.ImageFile:
-        """Pillow's own image, of which nothing was read but the header; no file is open."""
-        image: ImageFile.ImageFile = self.kind(io.BytesIO(self.data()), self.name)
+        """Pillow's own image as it would be: of what it read at the opening, and what its file has now."""
+        assert self.opened is not None
+        if self._damaged is not None:
+            return self._damaged
+        data = self.opened.contents()
+        if data is not None and data.startswith(self.opened.head):
+            image: ImageFile.ImageFile = self.kind(io.BytesIO(data), self.name)
+            return image
+        image = self.header()
+        image.fp = None if data is None else io.BytesIO(data)
         return image
+
+    def is_same(self) -> bool:
+        """Whether the file that its path names is the one that was opened."""
+        return self.opened is not None and self.opened.is_same()
+
+    def stream(self) -> Any:
+        """What Pillow's ``fp`` is now."""
+        assert self.opened is not None
+        return self.opened.stream if self._damaged is None else self._damaged.fp
+
+    def close(self) -> None:
+        """Closes the file, as Pillow does."""
+        assert self.opened is not None
+        self.opened.close()
+        if self._damaged is not None:
+            self._damaged.fp = None
 
     def pixels(self, chain: bytes, size: tuple[int, int], channels: int) -> bytes | None:
         """What a chain makes of it: bytes of RGBX, RGB or L, natively; None where Pillow must do it."""
@@ -259,6 +249,8 @@ class Source:
         if (whole := self._whole) is not None:
             return self.size, whole
         data = self.data()
+        if data is None:
+            return None, b""
         again, self._used = self._used, True
         if again:
             counts.again = min(counts.again + 2, 8)
@@ -290,13 +282,19 @@ class Source:
                 old._whole = None
 
     def by_pillow(self, chain: bytes, mode: str, draft: tuple[Any, Any] | None) -> Image.Image:
-        """What a chain makes of it, by Pillow: which decodes what the core does not, or raises."""
+        """What a chain makes of it, by Pillow: which decodes what the core does not, or raises.
+
+        Of a damaged file Pillow keeps what it has decoded, and gives it when it is asked again.
+        """
+        image = None
         try:
+            self.data()
             image = self.reopen()
             if draft is not None:
                 image.draft(*draft)
             image.load()
         except Exception as error:
+            self._damaged = image
             if self.name and hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(f"the picture is {os.fsdecode(self.name)}")
             self.state = SourceState.FAILED
@@ -313,7 +311,7 @@ class Pixels(Source):
 
     def __init__(self, rows: bytes, size: tuple[int, int]) -> None:
         self.name, self.size, self.mode, self.state = "", size, "RGB", SourceState.NATIVE
-        self.file = None
+        self.opened = None
         self._whole = rows + codecs.SLACK
 
     def is_far_larger(self, width: int, height: int) -> bool:
@@ -338,17 +336,18 @@ class Pixels(Source):
         return chains.replay(Image.frombytes("RGB", self.size, bytes(rows), "raw", "RGBX"), chain, mode)
 
 
-def _no_doubt(data: bytes) -> bool:
-    return True
-
-
 def _jpeg_ends(data: bytes) -> bool:
     """Whether the last bytes are the marker of the end; some writers fill up with zeros."""
     return data[-4096:].rstrip(b"\0").endswith(b"\xff\xd9")
+
+
+def _png_ends(data: bytes) -> bool:
+    """Whether the last chunk is there. Opening has looked, and somebody may have cut it since."""
+    return data.rfind(b"IEND") > 0
 
 
 def _webp_ends(data: bytes) -> bool:
     return int.from_bytes(data[4:8], "little") + 8 <= len(data)
 
 
-_ENDS = {"JPEG": _jpeg_ends, "WEBP": _webp_ends}
+_ENDS = {"JPEG": _jpeg_ends, "PNG": _png_ends, "WEBP": _webp_ends}

@@ -26,6 +26,7 @@ import gofast
 from gofast import errors
 from gofast._core.units import many
 from gofast._images import kept_paths
+from gofast._late.opening import by_pillow
 from image_data import photograph
 from picture_chains import KINDS, certain, chain, write_pictures
 from same import difference, seeded
@@ -188,10 +189,19 @@ def test_a_file_that_changes(tmp_path: Path, kept: Any) -> None:
     first, used = SMALL(by_path(path)), numbers()[1]
     assert not difference(SMALL(by_path(path)), first) and numbers()[1] == used + 1
     image = PIL.Image.open(path)
-    shutil.copy(tmp_path / "other.png", path)
-    with pytest.raises(errors.ChangedError):
-        SMALL(image.convert("RGB"))
-    want = SMALL(by_path(str(tmp_path / "other.png")))
+    with open(path, "rb") as file:
+        theirs = by_pillow(file)
+        shutil.copy(tmp_path / "other.png", path)
+        outcomes = []
+        for each in (theirs, image):
+            with pytest.raises(OSError) as caught:
+                SMALL(each.convert("RGB"))
+            outcomes.append((type(caught.value), str(caught.value)))
+    assert outcomes[0] == outcomes[1]
+    image = PIL.Image.open(path)
+    os.utime(path, (1, 1))
+    want = SMALL(image.convert("RGB"))
+    assert not difference(want, SMALL(by_path(str(tmp_path / "other.png"))))
     assert not difference(SMALL(by_path(path)), want) and difference(want, first)
     shutil.copy(tmp_path / "other.png", path)
     image = PIL.Image.open(path).convert("RGB")  # which has read it
