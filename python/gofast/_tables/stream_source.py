@@ -83,7 +83,8 @@ class Rooms:
     def refused(self, rows: int, width: int, kind: str, size: int) -> errors.LimitError:
         """What to raise where rows that are decoded together do not fit."""
         said = (
-            f"{rows} rows of {width} features as {kind} take {exact(size)}, and {exact(self.most)} are for rows"
+            f"{rows} rows of {width} features as {kind} take {exact(size)}, "
+            f"and {exact(self.most)} are for rows"
         )
         return errors.LimitError(
             f"{said} that are in memory together: {memory_for(size)} suffices, or write smaller row groups "
