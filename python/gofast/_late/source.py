@@ -14,6 +14,7 @@ from PIL import JpegImagePlugin
 
 from .. import errors
 from .._core import codecs
+from .._core.in_python import Spent
 from .._core.stamp import Stamp
 from .._loader.counts import here
 from . import chain as chains
@@ -228,6 +229,7 @@ class Source:
         image: ImageFile.ImageFile = self.kind(io.BytesIO(self.data()), self.name)
         return image
 
+    @Spent.picture
     def pixels(self, chain: bytes, size: tuple[int, int], channels: int) -> bytes | None:
         """What a chain makes of it: bytes of RGBX, RGB or L, natively; None where Pillow must do it."""
         width, height = size
