@@ -43,7 +43,12 @@ $(VENV)/.stamp: python/requirements-dev.txt | $(BIN)/python
 	$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "gofast-sources.pth").write_text("$(CURDIR)/python\n")'
 	touch $@
 
-build: setup ## build the native module into python/gofast (DEBUG=1 keeps symbols)
+# The command of the wheel, for the sources.
+$(BIN)/gofast: $(VENV)/.stamp
+	@printf '#!%s\nimport sys\n\nfrom gofast._command.main import main\n\nsys.exit(main())\n' "$(CURDIR)/$(BIN)/python" > $@
+	@chmod +x $@
+
+build: setup $(BIN)/gofast ## build the native module into python/gofast (DEBUG=1 keeps symbols)
 	$(BIN)/python pybind/build_native.py $(if $(DEBUG),--debug)
 
 # An environment that sees gofast's sources and all that $(VENV) has, and what else is installed into it.
@@ -277,6 +282,7 @@ test-wheel-aarch64: wheel-aarch64 $(AARCH64)/.stamp ## that wheel with torch, in
 
 demo: build ## train small CNNs on real digits and a folder of photographs, before and after
 	$(BIN)/python examples/demo.py
+	@echo "the command is $(BIN)/gofast: try $(BIN)/gofast doctor train.py with a script of yours"
 
 article: build ## from a naive Dataset to gofast, step by step, a minute (ARGS="--table my.parquet --pictures my/photos")
 	$(BIN)/python examples/article.py $(ARGS)

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,6 +51,59 @@ def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = Non
         shown = " ".join(str(c) for c in command[:3])
         raise BuildError(f"`{shown} ...` failed while building gofast:\n{done.stdout}{done.stderr}".rstrip())
     return done.stdout
+
+
+def compile(*arguments: str | Path, cwd: Path = ROOT, env: dict[str, str]) -> None:
+    """`go build` with these arguments, which says on stderr which package it compiles, of how many."""
+    *flags, package = [str(argument) for argument in arguments]
+    listed = [flag for at, flag in enumerate(flags) if "-o" not in (flag, flags[at - 1])]
+    stale = run(
+        "go", "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *listed, package, cwd=cwd, env=env
+    )
+    progress, said = Progress(len(stale.split())), list[str]()
+    with subprocess.Popen(
+        ["go", "build", "-v", *flags, package],
+        cwd=cwd,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as building:
+        assert building.stdout is not None
+        for line in building.stdout:
+            if re.fullmatch(r"[\w.~/-]+", line.strip()):  # a package; what the compilers say has more words
+                progress.at(line.strip())
+            else:
+                said.append(line)
+    progress.end()
+    if building.returncode != 0:
+        raise BuildError(f"`go build {package}` failed while building gofast:\n{''.join(said)}".rstrip())
+
+
+class Progress:
+    """What is compiled now, on stderr: one line of a terminal, or one every few seconds."""
+
+    EVERY = 5.0  # seconds, where it is no terminal
+
+    def __init__(self, total: int) -> None:
+        self._total, self._count, self._told = total, 0, float("-inf")
+        self._live = sys.stderr.isatty()
+
+    def at(self, package: str) -> None:
+        """A package begins."""
+        self._count += 1
+        self._total = max(self._total, self._count)
+        said = f"compiling {self._count} of {self._total}: {package}"
+        if self._live:
+            print(f"\r\033[K{said}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self._told >= self.EVERY:
+            self._told = time.monotonic()
+            print(said, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """All are compiled."""
+        if self._live and self._count:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def check_go() -> str:
@@ -218,9 +272,9 @@ def generate(include: str, env: dict[str, str]) -> None:
     shutil.rmtree(GENERATED, ignore_errors=True)
     # The same objects serve the check and gopy, in whatever folder pip unpacked the sources.
     trimmed = {**env, "GOFLAGS": f"{env.get('GOFLAGS', '')} -trimpath".strip()}
-    run("go", "build", "./pybind", env=trimmed)  # gopy only warns about code that does not compile
+    compile("./pybind", env=trimmed)  # gopy only warns about code that does not compile
     tools = WORK / "bin"
-    run("go", "build", "-o", tools / "gopy", "github.com/go-python/gopy", env=trimmed)
+    compile("-o", tools / "gopy", "github.com/go-python/gopy", env=trimmed)
     output = GENERATED.relative_to(ROOT)
     run(
         tools / "gopy",
@@ -294,8 +348,8 @@ def build(out: Path, debug: bool = False, force: bool = False) -> bool:
         if stamps.get("generated") != generated or not (GENERATED / "native_go.h").is_file() or force:
             generate(include, host(env))
         link = f"-ldflags={'-s=false ' if debug else '-s -w '}'-extldflags={OLD_GLIBC}'"
-        run("go", "build", "-buildmode=c-shared", TAGS, "-trimpath", "-buildvcs=false", link,
-            "-o", library, ".", cwd=GENERATED, env=env)  # fmt: skip
+        compile("-buildmode=c-shared", TAGS, "-trimpath", "-buildvcs=false", link,
+                "-o", library, ".", cwd=GENERATED, env=env)  # fmt: skip
         stamp.write_text(json.dumps({"generated": generated, "built": built}))
     if fresh and target.is_file() and target.read_bytes() == library.read_bytes():
         return False

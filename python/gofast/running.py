@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import json
+import multiprocessing
 import os
 import sys
+import time
 from collections import Counter
 from multiprocessing import spawn, util
 from typing import Any
@@ -17,6 +19,7 @@ from ._core.units import duration
 _REPORT = "GOFAST_REPORT"  # the way to the memory where worker processes leave their counts
 _MEMORY = "gofast-report"
 _CACHE, _LIMIT = "GOFAST_CACHE", "GOFAST_CACHE_LIMIT"  # what is kept where, for spawned workers
+_TOLD = 0.1  # seconds of samples, from which on their parts are named
 _ALWAYS = ("decode", "on_error", "order", "workers", "source")  # lines of explain that say nothing here
 
 
@@ -59,17 +62,26 @@ def follow() -> None:
 
 def _begin_worker(counts: Counter[str]) -> None:
     """What was counted before a fork is the parent's."""
+    global _started
+    _started = time.thread_time_ns(), in_python.Spent.pictures
     counts.clear()
     counts.subtract(_counted())
     util.Finalize(None, _leave, exitpriority=1)
 
 
+_started = 0, 0  # when a worker began: this thread's processor time, and that of pictures, in ns
 _counts: Counter[str] = Counter()  # what is not this process's: taken off at the end
 
 
 def _counted() -> Counter[str]:
     """What happened in this process, by name; reasons begin with "why ", their microseconds with "took "."""
     found = Counter({f"took {why}": round(took * 1e6) for why, took in in_python.seconds.items()})
+    spent = in_python.Spent
+    found["samples ns"], found["pictures ns"] = spent.samples, spent.pictures_of_samples
+    # A worker of torch's does nothing else. torch forgets that it was one before this is asked.
+    if getattr(getattr(multiprocessing.current_process(), "_target", None), "__name__", "") == "_worker_loop":
+        found["samples ns"] += time.thread_time_ns() - _started[0]
+        found["pictures ns"] += spent.pictures - _started[1]
     source = sys.modules.get("gofast._late.source")
     if source is not None:
         found["late"] += source.counts.native
@@ -102,6 +114,8 @@ def begin_spawned() -> None:
         del os.environ[_CACHE]
         os.environ.pop(_LIMIT, None)
     follow()
+    global _started
+    _started = time.thread_time_ns(), in_python.Spent.pictures
     util.Finalize(None, _leave, exitpriority=1)
 
 
@@ -130,6 +144,7 @@ def _end(pid: int, handle: int) -> None:
         pass  # a worker was killed while it wrote
     costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}
     said = [f"gofast: {why} ({duration(took)})" for why, took in in_python.most(costs)]
+    said += _of_the_users(total)
     kept_paths = sys.modules.get("gofast._images.kept_paths")
     if kept_paths is not None and kept_paths.current is not None and kept_paths.current.is_in_use():
         said.insert(0, f"gofast: cache {kept_paths.current.explained()}")
@@ -170,6 +185,45 @@ def _said(total: Counter[str]) -> str:
     return f"gofast: native: {', '.join(parts)}" + (
         f"; not native: {next(iter(reasons))}{more}" if reasons else ""
     )
+
+
+def _of_the_users(total: Counter[str]) -> list[str]:
+    """Where a user's dataset makes the samples, and pictures are the smaller part: what the rest is."""
+    took, pictures = total["samples ns"] / 1e9, total["pictures ns"] / 1e9
+    left = [one.dataset for one in installed.made if hasattr(one, "batch_size") and not _is_native(one)]
+    places = [place for dataset in left if (place := lines_of(type(dataset)))]
+    if took < _TOLD or pictures > took / 2 or not places or len(places) < len(left):
+        return []
+    where = ", ".join(dict.fromkeys(places))
+    return [
+        f"gofast: pictures were opened {pictures / took:.0%} of the {duration(took)} that samples took; the "
+        f"rest is your Python: {where}"
+    ]
+
+
+def _is_native(loader: Any) -> bool:
+    lines = _explained(loader)
+    return bool(lines) and lines[-1][1] == "Go"
+
+
+def lines_of(kind: type) -> str:
+    """The lines of a dataset that make a sample: its method, and the functions of its file that it calls."""
+    method: Any = getattr(kind, "__getitem__", None)
+    code = getattr(method, "__code__", None)
+    if code is None or kind.__module__.partition(".")[0] in ("torch", "torchvision", "gofast"):
+        return ""
+    found, left = set[Any](), [code]
+    while left:
+        now = left.pop()
+        if now in found:
+            continue
+        found.add(now)
+        for name in now.co_names:
+            called = getattr(getattr(kind, name, method.__globals__.get(name)), "__code__", None)
+            if called is not None and called.co_filename == code.co_filename:
+                left.append(called)
+    lines = [line for now in found for *_, line in now.co_lines() if line]
+    return f"lines {min(lines)} to {max(lines)} of {os.path.basename(code.co_filename)}"
 
 
 def _explained(one: Any) -> list[tuple[str, str, str]]:

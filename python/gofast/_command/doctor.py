@@ -68,11 +68,20 @@ def run(given: argparse.Namespace) -> int:
         raise errors.OptionError(f"--html {html}: there is no such folder")  # said before all is measured
     seconds = getattr(given, "seconds", 10.0)
     if script:
+        from .._doctor.diagnosis import budget_of, diagnose
         from . import watched
 
-        found = watched.loader_of(given.what, given.arguments)
+        budget = budget_of(seconds)
+        found = watched.loader_of(given.what, given.arguments, budget / 4)
         with found.as_main():
-            report = doctor(found.loader, found.step, seconds=seconds)
+            report = diagnose(
+                found.loader,
+                found.step,
+                seconds,
+                budget=budget - found.seconds,
+                scope=found.scope,
+                seen=found.seen,
+            )
     else:
         from .._doctor.consume import Simulated
 

@@ -12,9 +12,10 @@ from torch.utils.data import DataLoader, Dataset
 
 from . import stacks
 from .apart import apart
+from .composes import built
 from .consume import Run, consume, nothing
 from .facts import Facts
-from .loaders import are_pictures, fresh, like
+from .loaders import are_pictures, fresh, innermost, like
 from .processes import Process
 
 _LONG = 1.0  # seconds for samples that are asked for twice
@@ -41,8 +42,11 @@ def take_apart(facts: Facts, seconds: float, starting: float) -> float:
     facts.read += outcome.watcher.read()
     facts.processes = [seen for seen in outcome.watcher.workers.values() if seen.life >= _LIFE]
     if isinstance(loader, DataLoader) and not facts.flat.empty:
-        sampler = apart(lambda: (*_sampler(loader, 0.1 * seconds), _twice(loader.dataset)), seconds)
-        facts.order, facts.sampler, facts.twice = sampler.value or (0.0, 0.0, (0.0, 0.0))
+        sampler = apart(
+            lambda: (*_sampler(loader, 0.1 * seconds), _twice(loader.dataset), _built(loader.dataset)),
+            seconds,
+        )
+        facts.order, facts.sampler, facts.twice, facts.built = sampler.value or (0.0, 0.0, (0.0, 0.0), [])
         error = sampler.error
         if facts.workers and not native and not error:
             transfer = apart(lambda: _transfer(loader, 0.2 * seconds), seconds)
@@ -131,6 +135,13 @@ def _twice(dataset: Any) -> tuple[float, float]:
             indices = indices[: len(spent)]
     first, again = (statistics.median(spent or [0.0]) for spent in times)
     return first, again
+
+
+def _built(dataset: Any) -> list[str]:
+    """Where a sample builds a Compose."""
+    with suppress(Exception):
+        return [made.place for made in built(innermost(dataset), 0)]
+    return []
 
 
 class _Same(Dataset[Any]):

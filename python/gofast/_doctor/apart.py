@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import multiprocessing
 import os
 import re
@@ -28,6 +29,7 @@ _BLAS = re.compile(r"\S*(?:openblas|mkl_rt)\S*$", re.MULTILINE)
 _SETTERS = [f"{lib}_set_num_threads{end}" for lib in ("openblas", "scipy_openblas") for end in ("", "64_")]
 _STILL = 0.5  # seconds without processor time, after which a thread waits for ever
 LATE = "it hangs, or takes far longer for a batch than seconds= has room for"
+NO_TIME = "no time was left for it: give more seconds="
 _PATIENCE = (
     30.0  # seconds until a child counts as hung, beyond ten times its plan: busy machines start it late
 )
@@ -88,6 +90,7 @@ def apart(work: Callable[[], Any], planned: float, kept: Any = None) -> Outcome:
     return outcome
 
 
+until = math.inf  # time.monotonic() at which an examination must be over, and each of its children with it
 asked = ""  # a file that a process makes if it asks for several threads; set where it must not have them
 
 
@@ -140,8 +143,8 @@ def _compute() -> None:
 
 
 def limit_of(planned: float) -> float:
-    """Seconds after which work counts as hung."""
-    return 10 * planned + _PATIENCE
+    """Seconds after which work counts as hung, or the examination is over."""
+    return max(min(10 * planned + _PATIENCE, until - time.monotonic()), 0.0)
 
 
 def _collect(ours: Connection, outcome: Outcome, limit: float) -> bool:
@@ -150,7 +153,7 @@ def _collect(ours: Connection, outcome: Outcome, limit: float) -> bool:
     while not ours.poll(0.1):
         outcome.watcher.look()
         if time.monotonic() > end:
-            outcome.error = f"no end within {limit:.0f} s: {LATE}"
+            outcome.error = NO_TIME if end >= until - 0.1 else f"no end within {limit:.0f} s: {LATE}"
             return True
     try:
         outcome.value, outcome.error = ours.recv()

@@ -39,6 +39,7 @@ class Run:
         empty: the loader has no batch at all.
         once: it gave its batches once, and has no second epoch.
         first: how many of `waits` are of the first epoch.
+        each: for each of `steps`, the processor time of this process.
     """
 
     waits: list[float] = field(default_factory=list)
@@ -55,6 +56,7 @@ class Run:
     empty: bool = False
     once: bool = False
     first: int = 0
+    each: list[float] = field(default_factory=list)
 
     @property
     def wait(self) -> float:
@@ -171,7 +173,7 @@ def consume(
                     run.parts = len(batch) if isinstance(batch, (list, tuple)) else 0
                 run.batches += 1
                 counted = run.batches > warm
-                before = cpu()
+                before, used = cpu(), time.process_time()
                 step(batch)
                 now = clock()
                 if counted:
@@ -179,6 +181,7 @@ def consume(
                     run.first += len(run.starts) == 1
                     run.steps.append(now - got)
                     run.busy += cpu() - before
+                    run.each.append(time.process_time() - used)
                     run.samples += samples_of(batch, loader) if run.batches % 16 == 0 else size
                     run.restarting += got - started if fresh else 0.0
                     run.seconds = now - since

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -22,13 +23,17 @@ from .anatomy import take_apart
 from .apart import LATE, RefusalError, limit_of
 from .consume import Run, Simulated, StandIn, Step, TimeUp, consume, limited
 from .facts import Facts
-from .loaders import is_native, like, needs_device, starting, workers
+from .loaders import is_iterable, is_native, like, needs_device, starting, workers
 from .report import DoctorReport
 from .rules import judge
+from .scope import Scope
+from .steps import Looking, SeenSteps, Threads, is_threaded
 from .trials import Trials
 from .variants import OneThread
 from .verdicts import Finding, Remedy, Verdict
 
+_MINUTE = 60.0
+_COMPARING = 0.5  # seconds
 _BUSY = 0.25  # of all processors that other programs keep busy, from which it is said
 _FORKED = (
     "workers ask for several threads (torch.set_num_threads), and had one here: this process has computed "
@@ -39,16 +44,55 @@ _SHARES = 0.25, 0.3, 0.45  # of the time: the loop, taking apart, trials
 
 
 def diagnose(
-    loader: Any, step: Step | None, seconds: float, machine: Machine | None = None, rounds: int = 3
+    loader: Any,
+    step: Step | None,
+    seconds: float,
+    machine: Machine | None = None,
+    rounds: int = 3,
+    *,
+    budget: float | None = None,
+    scope: Scope | None = None,
+    seen: SeenSteps | None = None,
 ) -> DoctorReport:
     """Examines a loader, for `gofast.doctor`.
 
     Args:
         machine: for tests, another machine than this one.
         rounds: how often each change is tried; 0: never, and verdicts that need a trial are not given.
+        budget: seconds after which it ends with what is known; None: six times `seconds`, a minute at least.
+        scope: the names of the place where the loader is used; None: those of the caller.
+        seen: what a script's own steps have shown; None: they are looked at here.
     """
     _check(loader, step, seconds)
     machine = machine or Machine()
+    scope = scope or Scope.around(sys._getframe(1), loader)
+    with _ends_by(budget_of(seconds) if budget is None else budget):
+        return _diagnosed(loader, step, seconds, machine, rounds, scope, seen or SeenSteps())
+
+
+def budget_of(seconds: float) -> float:
+    """Seconds after which an examination is over: a minute by default."""
+    return max(6 * seconds, _MINUTE)
+
+
+@contextmanager
+def _ends_by(budget: float) -> Iterator[None]:
+    before, apart.until = apart.until, time.monotonic() + budget
+    try:
+        yield
+    finally:
+        apart.until = before
+
+
+def _diagnosed(
+    loader: Any,
+    step: Step | None,
+    seconds: float,
+    machine: Machine,
+    rounds: int,
+    scope: Scope,
+    seen: SeenSteps,
+) -> DoctorReport:
     watching, apart_for, trying = (share * seconds for share in _SHARES)
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gofast-doctor-") as folder, _kept(loader):
@@ -60,12 +104,17 @@ def diagnose(
             machine.memory(),
             step is None or isinstance(step, Simulated),
             folder,
+            threads=seen.threads,
+            python=seen.looks,
+            names=scope,
+            comparing=max(seconds / 20, _COMPARING),
         )
         finding, remedies = Finding(Verdict.FAILED), list[Remedy]()
         trials: Trials | None = None
         still = torch.get_num_threads() > 1 and apart.forks_stand_still()
         apart.asked = os.path.join(folder, "threads") if still else ""
         try:
+            _make_batches_smaller(facts, seconds / 8)
             _watch_the_loop(facts, step, watching)
             # A busy machine starts workers late; how late, the loop has shown.
             start = max([starting(loader), *facts.run.starts[:1]])
@@ -87,6 +136,33 @@ def diagnose(
             facts.notes.append(_FORKED)
     _say_how_long(facts, seconds, time.monotonic() - begin)
     return DoctorReport.of(facts, finding, remedies)
+
+
+def _make_batches_smaller(facts: Facts, most: float) -> None:
+    """Where a batch would take longer than `most` seconds, smaller ones say the same of its samples."""
+    loader = facts.loader
+    if not isinstance(loader, DataLoader) or is_iterable(loader) or facts.native:
+        return
+    before = loader.batch_size or 1
+    if before == 1:
+        return
+    took = apart.apart(lambda: _sample(loader.dataset), 0.0).value or 0.0
+    size = max(int(most / took), 1) if took else before
+    if size < before:
+        facts.loader = like(loader, batch_size=size)
+        facts.notes.append(
+            f"a sample takes {duration(took)}: batches of {size} were measured instead of {before}"
+        )
+
+
+def _sample(dataset: Any) -> float:
+    """Seconds of a sample: of two, the quicker, since the first may open a file or import something."""
+    times = []
+    for index in (0, len(dataset) // 2):
+        begin = time.perf_counter()
+        dataset[index]
+        times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 @contextmanager
@@ -169,11 +245,29 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
         loader = like(loader, timeout=limit)  # only the main thread can be stopped from outside
     try:
         with limited(limit):
-            consume(like(loader), _named(step), seconds, run=facts.run)
+            with Looking() as looking:
+                consume(like(loader), looking.at(_named(step)), seconds, run=facts.run)
+            facts.python = looking.seen
+            _try_one_thread(facts, loader, _named(step), seconds)
     except TimeUp:
         facts.error = f"the loop was stopped after {limit:.0f} s: {LATE}"
     except Exception as error:
         facts.error = str(error) if isinstance(error, RefusalError) else f"{type(error).__name__}: {error}"
+
+
+def _try_one_thread(facts: Facts, loader: Any, step: Step, seconds: float) -> None:
+    """Some steps with one thread of torch's, where several took part in them."""
+    run, count = facts.run, torch.get_num_threads()
+    if count == 1 or not run.steps or not is_threaded(sum(run.each), run.busy):
+        return
+    torch.set_num_threads(1)
+    try:
+        alone = consume(like(loader), step, seconds / 4)
+    finally:
+        torch.set_num_threads(count)
+    many, one = ([*zip(each.steps, each.each, strict=True)] for each in (run, alone))
+    if one:
+        facts.threads = Threads.of(count, many, one)
 
 
 def _named(step: Step) -> Step:

@@ -13,7 +13,9 @@ from .consume import Run
 from .keeping import Keeping, keeping, may_keep
 from .loaders import are_pictures, innermost
 from .processes import Process
+from .scope import Scope
 from .stacks import Seen
+from .steps import Looks, Threads
 from .swap import Plan, plan
 
 GROUPS = ("read", "decode", "transform", "own", "collate")  # of the stages that stacks tell
@@ -40,10 +42,15 @@ class Facts:
         transfer: processor seconds of bringing a batch from one worker to the loop: the worker's, the loop's.
         twice: seconds of a sample, and of the same one again when others were made since.
         read: bytes that came from storage meanwhile.
+        built: where a sample builds a Compose.
+        threads: a step with the threads of torch that it has, and with one; None if it was not tried.
+        python: what the looks at the step found.
         processes: the workers, as the kernel saw them, but for those that hardly lived.
         main: the process that had the loader.
         error: why measuring ended early; "" if it did not.
         notes: what the reader should know of how it was measured.
+        comparing: seconds in which samples are made that are compared.
+        names: those of the place where the loader is used; None where that is not known.
     """
 
     loader: Any
@@ -62,16 +69,26 @@ class Facts:
     transfer: tuple[float, float] = (0.0, 0.0)
     twice: tuple[float, float] = (0.0, 0.0)
     read: int = 0
+    built: list[str] = field(default_factory=list)
+    threads: Threads | None = None
+    python: Looks = field(default_factory=Looks)
     processes: list[Process] = field(default_factory=list)
     main: Process | None = None
     error: str = ""
     notes: list[str] = field(default_factory=list)
+    names: Scope | None = None
+    comparing: float = 0.5
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The names of the place where the loader is used."""
+        return Scope(self.loader, {}) if self.names is None else self.names
 
     @cached_property
     def plan(self) -> Plan | None:
         """What gofast has instead of the dataset."""
         pillow = self.stacks.stages.get("decode", (0.0, 0.0))[0] > 0  # other decoders have names behind it
-        found = apart(lambda: plan(self.loader, pictures=pillow), 1.0)
+        found = apart(lambda: plan(self.loader, pillow, self.scope, self.comparing), 1.0)
         if found.error:
             return Plan("gofast", "", said=f"gofast could not take over: {found.error}", fits=False)
         made: Plan | None = found.value

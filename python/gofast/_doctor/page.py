@@ -29,7 +29,8 @@ svg text.on { fill: var(--on); } svg .axis { stroke: var(--faint); stroke-width:
 .legend span { margin-right: 1.2rem; color: var(--faint); font-size: .9rem; }
 .legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .4rem; border-radius: 2px; }
 .card { background: var(--card); border: 1px solid var(--rule); border-radius: 6px; padding: .6rem .9rem;
-  margin: .5rem 0; } .card b { margin-right: .6rem; } .card code { display: block; margin-top: .2rem;
+  margin: .5rem 0; } .card b { margin-right: .6rem; } .card code { display: block; white-space: pre-wrap;
+  margin-top: .2rem;
   overflow-wrap: anywhere; } .card small { color: var(--faint); display: block; }
 footer { margin-top: 2.5rem; color: var(--faint); font-size: .85rem; border-top: 1px solid var(--rule);
   padding-top: .6rem; }

@@ -15,6 +15,7 @@ _BINDING = 0.10  # the share of the loop from which waiting is worth a change
 _IDLE = 10  # a step that is so many times slower than the loader is the limit, whatever the loader does
 _SCARCE = 0.08  # of the memory that may be used, free,
 _ROOM = 8 << 30  # but so many bytes are enough
+_WORTH = 1.2  # times as fast, from which spinning threads are named
 _SMALL = 16  # samples in a batch
 _SAMPLE = ("read", "decode", "transform", "own")  # the stages of a single sample
 
@@ -28,6 +29,10 @@ def judge(facts: Facts, attempt: Try) -> Finding:
     # What was measured before a hang or an error is no verdict: the loader does not get to its end.
     if facts.error or facts.flat is None or not facts.run.batches:
         return Finding(Verdict.FAILED)
+    if said := _spinning(facts):
+        return Finding(Verdict.SPINNING_THREADS, said)
+    if said := _python_step(facts):
+        return Finding(Verdict.PYTHON_STEP, said)
     if facts.run.share < _BINDING or _keeps_up(facts, facts.flat.wait):
         return _fine(facts, facts.flat.wait)
     left, once = _once(facts)
@@ -68,6 +73,28 @@ def _low_memory(facts: Facts, attempt: Try | None = None) -> list[str]:
     if memory is None or memory.free >= min(_SCARCE * memory.limit, _ROOM):
         return []
     return [f"{size(memory.free)} of {size(memory.limit)} are free (limit of the {memory.source})"]
+
+
+def _spinning(facts: Facts) -> list[str]:
+    known = facts.threads
+    if known is None or not known.spin or known.gain(facts.run.wait) < _WORTH:
+        return []
+    return [
+        f"with {known.count} threads of torch's a step takes {duration(known.step)}, with one "
+        f"{duration(known.alone)}",
+        f"it computes for {duration(known.cpu)} then, and for {duration(known.alone_cpu)} with one: the "
+        "work is the same, the rest is waiting for a thread that has no processor",
+    ]
+
+
+def _python_step(facts: Facts) -> list[str]:
+    seen = facts.python
+    if seen.share < 0.5 or seen.share * facts.run.step < facts.run.wait:
+        return []
+    return [
+        f"in {seen.share:.0%} of {seen.all} looks at the step, Python itself was at work, and no library",
+        f"the line found most often: {seen.hot}",
+    ]
 
 
 def _worker_start(facts: Facts, attempt: Try) -> list[str]:
@@ -220,6 +247,8 @@ def _stage(facts: Facts) -> Finding:
     said.append(f"{words} takes {weights[name] / total:.0%} of a batch's {duration(total)}")
     if facts.native:
         return Finding(code, said, also)
+    if facts.built:
+        said.append(f"{facts.built[0]} builds a Compose for every sample: build it once, in __init__")
     took, blocked = facts.parts().get(name, (0.0, 0.0))
     if name == "transform":
         shares = ((step, seconds / max(took, 1e-9)) for step, seconds in facts.steps().items())

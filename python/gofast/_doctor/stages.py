@@ -32,13 +32,8 @@ _LIBRARIES = (  # parts of paths, and what they do
 )
 _FETCH = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
 _OURS = os.path.dirname(__file__) + os.sep
-_NOT_THE_USERS = tuple(
-    os.path.realpath(path) + os.sep
-    for path in {
-        sysconfig.get_path("stdlib"),
-        os.path.dirname(os.path.dirname(__file__)),
-    }
-)
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
+_NOT_THE_USERS = (os.path.realpath(sysconfig.get_path("stdlib")) + os.sep, _PACKAGE)
 
 
 def within(frame: FrameType | None, whole: bool) -> tuple[list[FrameType], FrameType | None]:
@@ -115,6 +110,11 @@ def is_own(code: CodeType) -> bool:
     """Whether it is the user's own code."""
     path = code.co_filename
     return not (path.startswith((*_NOT_THE_USERS, "<frozen")) or "-packages/" in path)
+
+
+def is_library(code: CodeType) -> bool:
+    """Whether it is a package's, and neither the user's nor the standard library's."""
+    return "-packages/" in code.co_filename or code.co_filename.startswith(_PACKAGE)
 
 
 def line_of(frame: FrameType) -> str:

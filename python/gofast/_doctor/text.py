@@ -37,7 +37,7 @@ class Summary:
 
 
 def text(report: Summary) -> str:
-    """The whole report, lines of 100 characters at most."""
+    """The whole report, lines of 100 characters at most but for those to be pasted."""
     lines = [f"gofast.doctor: {report.code}", *_wrapped(f"{report.verdict} {lead(report)}"), ""]
     lines += [line for said in said_of(report) for line in _wrapped(said, "- ")]
     for title, remedies in groups(report):
@@ -45,11 +45,9 @@ def text(report: Summary) -> str:
         width = max(len(gain(remedy)) for remedy in remedies) + 2
         for remedy in remedies:
             lines.append(f"  {gain(remedy):<{width}}{remedy.title}" if width > 2 else f"  {remedy.title}")
-            for said in (
-                remedy.code if remedy.helps or remedy.untried else "",
-                remedy.untried or remedy.caution,
-            ):
-                lines += _wrapped(said, indent=width + 2)
+            lines += _wrapped(remedy.untried or remedy.caution, indent=width + 2)
+            if remedy.helps or remedy.untried:  # to be pasted: a line that is cut is no line of Python
+                lines += textwrap.indent(remedy.code, " " * (width + 2)).splitlines()
     if report.notes:
         lines += ["", *(line for note in report.notes for line in _wrapped(f"Note: {note}."))]
     return printable("\n".join(lines))

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from .._core.units import duration
-from .apart import apart
+from . import apart as children
+from .apart import NO_TIME, apart
 from .consume import Simulated, StandIn, Step, consume, nothing
 from .facts import Facts
 from .loaders import like
@@ -98,11 +99,13 @@ def compare(
     after: list[list[float]] = [[] for _ in tried]
     beside: list[list[float]] = [[] for _ in tried]
     failed = ["" for _ in tried]
-    end = time.monotonic() + 3 * seconds + 5
+    end = min(time.monotonic() + 3 * seconds + 5, children.until)
     for _ in range(rounds if tried else 0):
         if before and time.monotonic() > end:
             break
         rate, why = (known, "") if known else rate_of(lambda: like(loader), step, slot, patience)
+        if not rate and before:  # the time is over
+            break
         if not rate:
             return [replace(remedy, untried=f"the loader as it is failed: {why}") for remedy, *_ in tried]
         before.append(rate)
@@ -110,15 +113,17 @@ def compare(
             if failed[at]:
                 continue
             if at and time.monotonic() > end:
-                failed[at] = "" if after[at] else "no time was left for it: give more seconds="
+                failed[at] = "" if after[at] else NO_TIME
                 continue
             if other is not None:
                 rate, failed[at] = rate_of(other, step, slot, patience)
                 beside[at].append(rate)
             if not failed[at]:
                 assert build is not None
-                rate, failed[at] = rate_of(build, step, slot, patience)
-                after[at].append(rate)
+                rate, why = rate_of(build, step, slot, patience)
+                if why != NO_TIME or not after[at]:  # what earlier rounds have shown stays
+                    failed[at] = why
+                    after[at].append(rate)
     return [
         replace(remedy, untried=why) if why else _with_gain(remedy, others or before, rates)
         for (remedy, *_), others, rates, why in zip(tried, beside, after, failed, strict=True)

@@ -27,6 +27,14 @@ class Verdict(str, Enum):
         "slow_step",
         "The step is the limit. The loader could feed a far faster one: leave it as it is.",
     )
+    SPINNING_THREADS = (
+        "spinning_threads",
+        "torch's threads wait for each other with the processor in use, and the step takes far longer.",
+    )
+    PYTHON_STEP = (
+        "python_step",
+        "The step is the limit, and most of it is Python code, value by value.",
+    )
     SLOW_STORAGE = "slow_storage", "Samples wait for their data: storage or network is slow."
     SLOW_DECODE = "slow_decode", "Decoding pictures takes most of the time."
     SLOW_TRANSFORM = "slow_transform", "The transform takes most of the time."

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import torch
 
 from .._core import codecs, generators
+from .._core.in_python import Spent
 from .._core.native import Picture
 from .._late.opened_image import LateMaking
 from .._late.picture import LateImage
@@ -83,6 +84,7 @@ class _Program(Generic[Made]):
             return None
         return made
 
+    @Spent.picture
     def of(self, size: tuple[int, int], making: LateMaking) -> Made | None:
         """The sample of a late picture; None as of `sample`."""
         held, data = making.source.held()
@@ -153,6 +155,7 @@ class PictureProgram(_Program[tuple[Pixels, int]]):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, None)
 
+    @Spent.picture
     def picture(
         self, image: LateImage, making: LateMaking, made: tuple[Pixels, int] | None = None
     ) -> LateImage | None:

@@ -13,6 +13,7 @@ from typing import IO, Any
 from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 from .._core import codecs
+from .._core.in_python import Spent
 from .._core.stamp import Stamp
 from .open_file import OpenFile, make_room
 from .other_modes import OTHERS, LateOther
@@ -27,6 +28,7 @@ _as_given: list[bool] = []  # what the first path has shown
 by_pillow = Image.open  # as it was before anybody put something in its place
 
 
+@Spent.picture
 def open_late(fp: Any, mode: Any = "r", formats: Any = None) -> Image.Image:
     """What Pillow's open does, late where the core can make the pixels; else Pillow's own image."""
     try:

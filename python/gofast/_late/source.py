@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import JpegImagePlugin
 
 from .._core import codecs
+from .._core.in_python import Spent
 from .._loader.counts import here
 from . import chain as chains
 from .open_file import OpenFile
@@ -218,6 +219,7 @@ class Source:
         if self._damaged is not None:
             self._damaged.fp = None
 
+    @Spent.picture
     def pixels(self, chain: bytes, size: tuple[int, int], channels: int) -> bytes | None:
         """What a chain makes of it: bytes of RGBX, RGB or L, natively; None where Pillow must do it."""
         width, height = size

@@ -22,6 +22,7 @@ from torch.utils.data.dataloader import (
 
 from .. import errors
 from .._core import engine
+from .._core.in_python import Spent
 from .collation import unsent
 from .counts import Epoch, counted_by, rows_of
 from .stacking import Stacking
@@ -61,7 +62,7 @@ class _Counting(_BaseDataLoaderIter):
         return index
 
     def __next__(self) -> Any:
-        began = time.perf_counter_ns()
+        began, own, pictures = time.perf_counter_ns(), time.thread_time_ns(), Spent.pictures
         try:
             with counted_by(self._counts):
                 batch = super().__next__()
@@ -75,7 +76,11 @@ class _Counting(_BaseDataLoaderIter):
             raise
         ns = time.perf_counter_ns() - began
         self._counts.span("wait", began, ns)
-        late = ns > _READY_NS or isinstance(self, _SingleProcessDataLoaderIter)
+        here = isinstance(self, _SingleProcessDataLoaderIter)
+        if here:
+            Spent.samples += time.thread_time_ns() - own
+            Spent.pictures_of_samples += Spent.pictures - pictures
+        late = ns > _READY_NS or here
         samples = self._lengths.popleft() if self._lengths else 0
         if samples > 1 and isinstance(self._dataset, IterableDataset):
             # Its last batch may have fewer than were asked for.

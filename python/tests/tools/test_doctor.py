@@ -185,6 +185,15 @@ def test_gofast_is_tried_for_arrays_and_gives_the_same_batches(roomy: Machine) -
     assert "equal" in swap.caution
 
 
+def test_it_ends_by_its_budget(roomy: Machine) -> None:
+    loader = DataLoader(planted.Numbers(0.5, length=64), 16, shuffle=True)
+    began = time.monotonic()
+    report = diagnose(loader, planted.quick_step, 0.5, roomy, rounds=3, budget=12.0)
+    assert time.monotonic() - began < 16
+    assert report.code in ("slow_dataset", "failed"), str(report)
+    assert any("batches of 1 were measured instead of 16" in note for note in report.notes)
+
+
 # -- what the doctor must not do ---------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from gofast._doctor.processes import Process
 from gofast._doctor.remedies import FITTING, offered
 from gofast._doctor.rules import judge
 from gofast._doctor.stacks import Seen
+from gofast._doctor.steps import Looking, Looks, Threads
 from gofast._doctor.verdicts import Verdict
 
 GAINS = {"threads": 3.0, "batch_size": 5.0, "fewer_workers": 1.4}
@@ -143,6 +144,30 @@ RECORDED: dict[str, tuple[Facts, str]] = {
         measured(SLOW, {"own": 0.01}, workers=2, processes=[process(6, 13, threads=2)] * 2),
         "oversubscribed_threads",
     ),
+    "threads that spin": (
+        measured(loop(1e-4, 0.4), {"own": 0.001}, 0.002, threads=Threads(2, 0.4, 0.02, 0.06, 0.004, 6)),
+        "spinning_threads",
+    ),
+    "threads that compute": (
+        measured(loop(1e-4, 0.1), {"own": 0.001}, 0.002, threads=Threads(2, 0.1, 0.19, 0.2, 0.19, 6)),
+        "slow_step",
+    ),
+    "threads that spin beside a loader that is slower by far": (
+        measured(loop(1.0, 0.01), {"own": 0.9}, threads=Threads(2, 0.01, 0.001, 0.02, 0.001, 6)),
+        "slow_dataset",
+    ),
+    "a step in Python": (
+        measured(loop(1e-4, 0.1), {"own": 0.001}, 0.002, python=Looks(100, 90, 40)),
+        "python_step",
+    ),
+    "a step whose lines call C code": (
+        measured(loop(1e-4, 0.1), {"own": 0.001}, 0.002, python=Looks(100, 90, 2)),
+        "slow_step",
+    ),
+    "a step in Python, and a loader that is slower": (
+        measured(SLOW, {"own": 0.04}, python=Looks(100, 90, 40)),
+        "slow_dataset",
+    ),
     "little memory": (measured(SLOW, {"own": 0.04}, memory=STARVED), "low_memory"),
 }
 
@@ -199,6 +224,48 @@ def test_fewer_workers_are_advised_where_they_are_only_as_fast() -> None:
     offer = offered(RECORDED["too many workers"][0], "fewer_workers")
     assert offer is not None
     assert [replace(offer[0], gain=gain, low=0.9, rounds=3).helps for gain in (1.0, 0.8)] == [True, False]
+
+
+def test_spinning_threads_and_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    facts = RECORDED["threads that spin"][0]
+    assert judge(facts, lambda key: None).evidence[0] == (
+        "with 2 threads of torch's a step takes 400 ms, with one 20 ms"
+    )
+    policy, one = (offered(facts, key) for key in FITTING[Verdict.SPINNING_THREADS])
+    assert policy is not None and policy.remedy.code.startswith("OMP_WAIT_POLICY=passive python ")
+    assert one is not None and one.remedy.helps and one.remedy.code.endswith("torch.set_num_threads(1)")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    assert offered(facts, "wait_policy") is None
+
+
+def test_a_compose_for_every_sample_is_named() -> None:
+    facts = measured(SLOW, {"decode": 0.04}, built=["data.py:7 in __getitem__"])
+    said = "data.py:7 in __getitem__ builds a Compose for every sample: build it once, in __init__"
+    assert said in judge(facts, lambda key: None).evidence
+    offer = offered(facts, "compose")
+    assert offer is not None and "data.py:7" in offer.remedy.title
+
+
+def test_looks_at_a_step_tell_python_from_tensors() -> None:
+    def in_python() -> None:
+        total = 0.0
+        for value in range(400_000):
+            total += value * 0.5
+
+    def with_tensors() -> None:
+        for _ in range(8):
+            matrix @ matrix
+
+    matrix = torch.rand(700, 700)
+    shares = []
+    for step in (in_python, with_tensors):
+        with Looking() as looking:
+            call = looking.at(lambda batch, step=step: step())
+            while looking.seen.all < 40:
+                call(None)
+        shares.append(looking.seen.share)
+    assert shares[0] > 0.5 and shares[1] == 0.0
 
 
 def test_stragglers_are_named() -> None:
