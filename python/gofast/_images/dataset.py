@@ -6,12 +6,14 @@ import json
 import operator
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
 from .. import errors
 from .._core import codecs
+from .._core.generators import Generators
 from .._core.indices import listed
 from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
@@ -27,7 +29,7 @@ from .files import Files
 from .listing import Listing
 from .options import PictureOptions
 from .view import ImageView
-from .work import Work
+from .work import Making, Work
 
 
 class ImageDataset(NativeDataset):
@@ -94,22 +96,51 @@ class ImageDataset(NativeDataset):
 
     def _samples(self, indices: list[int]) -> list[Any]:
         if self._reader is not None:
-            loaded = (self._loaded(i) for i in indices)
-            return [self._row(picture, i, self._label(i)) for picture, i in loaded]
+            return [self._finished(partial(self._loaded, i)) for i in indices]
         work = self._here()
         if self.target_transform is None or not work.plan.draws or work.plan.in_order:
-            return [self._row(picture, i, self._label(i)) for picture, i in work.pictures(indices)]
-        # The label's transform may draw too: after its own picture's draws, before the next one's.
-        records, labels = array("i"), []
+            return [self._finished(make) for make in work.pictures(indices)]
+        return self._in_turns(work, indices)
+
+    def _finished(self, make: Making) -> Any:
+        picture, sample = make()
+        return self._row(picture, sample, self._label(sample))
+
+    def _in_turns(self, work: Work, indices: list[int]) -> list[Any]:
+        """The same where the label's transform may draw too: after its own picture's draws, before the next
+        one's."""
+        records, labels, before = array("i"), list[Any](), list[Generators]()
+        late: Exception | None = None
         for index in indices:
             self._files.forget([index])  # what the label's transform draws cannot be drawn again
-            records += work.records(array("q", [index])) or records[:0]
-            labels.append(self._label(index))
-        made = work.pictures(indices, records)
-        return [
-            self._row(picture, i, label if i == index else self._label(i))
-            for (picture, i), index, label in zip(made, indices, labels, strict=True)
-        ]
+            before.append(Generators.now())
+            try:
+                records += work.records(array("q", [index])) or records[:0]
+                labels.append(self._label(index))
+            except Exception as error:  # that of a picture before it comes first
+                late = error
+                break
+        drawn, rows = indices[: len(records) // work.core.record_words], list[Any]()
+        try:
+            made = work.pictures(drawn, records)
+        except Exception as error:
+            at = getattr(error, "_gofast_position", None)
+            if at is not None:
+                before[at].put()
+            raise
+        for position, (make, label) in enumerate(zip(made, labels, strict=False)):
+            try:
+                picture, sample = make()
+            except Exception:
+                before[position].put()
+                work.records(array("q", [drawn[position]]))
+                raise
+            rows.append(
+                self._row(picture, sample, label if sample == drawn[position] else self._label(sample))
+            )
+        if late is not None:
+            raise late
+        return rows
 
     def _loaded(self, sample: int) -> tuple[Any, int]:
         """What the transforms make of the user's loader's picture, and the sample that it is of."""

@@ -290,6 +290,17 @@ def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> 
     return bad
 
 
+def unreadable(dataset: HasPictures, sample: int) -> Exception | None:
+    """The error of a picture that cannot be read."""
+    try:
+        open_picture(dataset._files, sample)
+    except Exception as error:
+        if excusable(error):
+            dataset._bad.note(dataset._files, sample, error)
+        return error
+    return None
+
+
 def size_of(files: PictureFiles, sample: int) -> tuple[int, int]:
     """Width and height of a picture whose header the core does not know, for the draws.
 

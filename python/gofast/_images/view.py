@@ -88,6 +88,12 @@ class ImageView(View):
         part, sample = self._locate(index)
         return rescue.size_of(self._cores[part].files, sample)
 
+    def unreadable(self, index: int) -> Exception | None:
+        """Asks Pillow, which reads a picture before anything is drawn for it."""
+        part, sample = self._locate(index)
+        dataset = self.datasets[part]
+        return rescue.unreadable(dataset, sample) if dataset._bad.on_error == "raise" else None
+
     @property
     def epochs(self) -> tuple[int, ...]:
         """Of the datasets whose stateless draws depend on it."""

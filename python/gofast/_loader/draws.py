@@ -6,6 +6,20 @@ from array import array
 from typing import Any, Protocol
 
 
+class Undrawn(Exception):
+    """The draws for a batch ended at a sample.
+
+    Attributes:
+        error: what torchvision raises there.
+        records: the draws for the samples before it.
+        samples: their number.
+    """
+
+    def __init__(self, error: Exception, records: array[int], samples: int) -> None:
+        super().__init__(str(error))
+        self.error, self.records, self.samples = error, records, samples
+
+
 class Draws(Protocol):
     """Draws for the batches of an iterator, in torch's order. `gofast._images.draws` implements it.
 
@@ -18,7 +32,11 @@ class Draws(Protocol):
     python: bool
 
     def __call__(self, indices: array[int]) -> array[int]:
-        """The draws for the next batch in order, which has these samples."""
+        """The draws for the next batch in order, which has these samples.
+
+        Raises:
+            Undrawn: they end before the last sample.
+        """
 
     def state(self) -> Any:
         """The state that `rewind` goes back to."""

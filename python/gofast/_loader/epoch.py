@@ -309,7 +309,10 @@ class Epoch:
         self._begin()
 
     def drain(self) -> None:
-        """Makes what torch's workers still make of an epoch that is given up: collate functions draw."""
+        """Makes what torch's workers still make of an epoch that is given up: collate functions draw, and
+        samples do up to one that cannot be read."""
+        if self._collation is None and (self._queue.draw is None or self._queue.draw.early):
+            return
         self._on_schedule()
         self._order = Listed(None, iter(()))
         while self._queue.flights:

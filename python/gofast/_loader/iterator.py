@@ -143,8 +143,9 @@ class NativeIterator(_BaseDataLoaderIter):
             self._busy = True
             try:
                 self._closed = False
-                if self._collation is not None and self._epoch is not None:
+                if self._epoch is not None:
                     self._epoch.drain()
+                if self._collation is not None:
                     self._collation.begin()
                 self._lane.cancel()
                 self._epoch = None
