@@ -17,6 +17,7 @@ from .._core.generators import Generators
 from .._core.indices import listed
 from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
+from .._loader.draws import Place
 from .._loader.explain import overrides
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, Refusal, overridden
@@ -121,23 +122,19 @@ class ImageDataset(NativeDataset):
                 late = error
                 break
         drawn, rows = indices[: len(records) // work.core.record_words], list[Any]()
+        position = 0
         try:
-            made = work.pictures(drawn, records)
-        except Exception as error:
-            at = getattr(error, "_gofast_position", None)
-            if at is not None:
-                before[at].put()
-            raise
-        for position, (make, label) in enumerate(zip(made, labels, strict=False)):
-            try:
+            for position, make in enumerate(work.pictures(drawn, records)):
                 picture, sample = make()
-            except Exception:
-                before[position].put()
-                work.records(array("q", [drawn[position]]))
-                raise
-            rows.append(
-                self._row(picture, sample, label if sample == drawn[position] else self._label(sample))
-            )
+                if position < len(labels):
+                    label = labels[position] if sample == drawn[position] else self._label(sample)
+                    rows.append(self._row(picture, sample, label))
+        except Exception as error:
+            place = Place.of(error) or Place(position, True)
+            before[place.position].put()
+            if place.is_drawn:
+                work.records(array("q", [drawn[place.position]]))
+            raise
         if late is not None:
             raise late
         return rows

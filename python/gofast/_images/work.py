@@ -8,6 +8,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import torch
@@ -15,9 +16,10 @@ import torch
 from .. import errors
 from .._core import picture_operations
 from .._loader import fallback
-from .._loader.draws import Undrawn
+from .._loader.draws import Place, Undrawn
 from .._loader.epoch import MOST_REDRAWN
 from .._loader.filler import Filler
+from .._loader.flights import raised
 from .._plan.compile import Plan, compile
 from .._plan.transforms import identify
 from . import pillow
@@ -148,10 +150,10 @@ class Work:
                     raise
             except Exception as error:
                 # torchvision reads before it draws: who catches this goes on with its draws for those before.
-                at = getattr(error, "_gofast_position", None)
-                if at is not None:
+                place = Place.of(error)
+                if place is not None:
                     draws.rewind(before, array("q"))
-                    draws(indices[:at])
+                    draws(indices[: place.drawn])
                 raise
             draws.rewind(before, indices)  # drawn for another size: a new picture lies in its place
             again -= 1
@@ -171,7 +173,11 @@ class Work:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
         if not self.plan.draws:
             return None
-        return self.view.new_draws(None).records(indices)
+        try:
+            return self.view.new_draws(None)(indices)
+        except Undrawn as undrawn:
+            error = undrawn.error
+        raise error
 
     def pictures(self, indices: list[int], records: array[int] | None = None) -> list[Making]:
         """What makes each sample's picture by the transforms, to be called one after another.
@@ -182,25 +188,40 @@ class Work:
         Args:
             records: what was drawn for the samples; else it is drawn now.
         """
-        if self.finished:
-            return [partial(next, self._tensors(indices, records))] * len(indices)
+        if not indices:
+            return []
         if self.plan.rest and not self.plan.native_part:
             return [partial(self._begun_in_python, i) for i in indices]
         handed_over = self._pil_images if self.plan.hands_over == "pil" else self._tensors
-        if self.plan.in_order:
+        if self.plan.in_order and not self.finished:
             return [partial(self._with_rest, handed_over, i) for i in indices]
         draws = self.view.new_draws(None) if self.plan.draws and records is None else None
         before = None if draws is None else draws.state()
-        made = handed_over(indices, records)
+
+        def draw_again(count: int) -> None:
+            if draws is not None:
+                draws.rewind(before, array("q"))
+                draws(array("q", indices[:count]))
+
+        try:
+            made = handed_over(indices, records)
+        except Exception as error:
+            place = Place.of(error)
+            if place is None or not place.position:
+                raise
+            draw_again(0)
+            those = handed_over(
+                indices[: place.position], records
+            )  # what is done to them may raise, and draw
+            draw_again(place.drawn)
+            made = chain(those, map(raised, [error]))
 
         def finish(position: int) -> tuple[Any, int]:
             picture, sample = next(made)
             try:
-                return at_once(self._rest(picture)), sample
+                return (picture if self.finished else at_once(self._rest(picture))), sample
             except Exception:
-                if draws is not None:  # torchvision has not drawn for those behind it
-                    draws.rewind(before, array("q"))
-                    draws(array("q", indices[: position + 1]))
+                draw_again(position + 1)  # torchvision has not drawn for those behind it
                 raise
 
         return [partial(finish, position) for position in range(len(indices))]

@@ -3,7 +3,35 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
+
+
+class Place(NamedTuple):
+    """Which sample of its batch an error came of.
+
+    Attributes:
+        position: of the sample.
+        is_drawn: torchvision has drawn for it by then: it could be read.
+    """
+
+    position: int
+    is_drawn: bool
+
+    def note(self, error: Exception) -> None:
+        """Notes it with the error."""
+        with suppress(Exception):  # some are frozen
+            error._gofast_place = self  # type: ignore[attr-defined]
+
+    @classmethod
+    def of(cls, error: Exception) -> Place | None:
+        """That of an error, if it was noted."""
+        return getattr(error, "_gofast_place", None)
+
+    @property
+    def drawn(self) -> int:
+        """For how many samples torchvision has drawn by then."""
+        return self.position + self.is_drawn
 
 
 class Undrawn(Exception):

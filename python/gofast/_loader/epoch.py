@@ -107,6 +107,11 @@ class Epoch:
         """Batches that were given, or have failed."""
         return self._opened - self._left
 
+    @property
+    def under_way(self) -> bool:
+        """Whether batches are on their way."""
+        return self._left > 0 or len(self._queue) > 0
+
     def positions(self) -> tuple[int, int, int, int, int]:
         """How many lists are pulled, fetched, drawn for, submitted and given."""
         queue = self._queue

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._core.indices import index_list
-from .draws import Undrawn
+from .draws import Place, Undrawn
 from .guesses import Guesses
 from .order import Order, Pull
 
@@ -185,12 +185,12 @@ class Flights:
         """The next flight has failed. Nothing is drawn for a picture that cannot be read, or for those behind
         it: torch reads first. What was drawn for later lists is drawn again.
         """
-        pull, draw, at = self.flights[0], self.draw, getattr(error, "_gofast_position", None)
-        if pull.records is None or draw is None or draw.early or at is None:
+        pull, draw, place = self.flights[0], self.draw, Place.of(error)
+        if pull.records is None or draw is None or draw.early or place is None:
             return
         self.recall()
         try:
-            draw(pull.as_array()[:at])
+            draw(pull.as_array()[: place.drawn])
         except BaseException:  # Ctrl-C: the list comes again
             draw.rewind(pull.before, array("q"))
             raise

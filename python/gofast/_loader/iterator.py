@@ -171,7 +171,9 @@ class NativeIterator(_BaseDataLoaderIter):
             batch = self._epoch.take()
         except StopIteration:
             self._counted.end()
-            if not self._persistent_workers:
+            if (
+                not self._persistent_workers and not self._epoch.under_way
+            ):  # a collate function may raise it too
                 self._lane.close()
             raise
         except Exception as error:
