@@ -27,6 +27,7 @@ from . import rescue, vision
 from .bad_samples import BadSample, BadSamples
 from .core_pictures import CorePictures
 from .files import Files
+from .kept_records import Kept
 from .listing import Listing
 from .options import PictureOptions
 from .view import ImageView
@@ -231,7 +232,7 @@ class ImageDataset(NativeDataset):
             where = "C" if line.native and self._reader is None else "Python"
             lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
         if self._options.cache is not None and self._reader is None:
-            kept = self._here().kept
+            kept = self._keeps()
             nothing = "keeps nothing: the transform begins in Python"
             lines.append(("cache", "C" if kept else "", kept.explained() if kept else nothing))
         if self.target_transform is not None:
@@ -270,6 +271,9 @@ class ImageDataset(NativeDataset):
             self._options.channels_last,
             self._options.rng,
         )
+
+    def _keeps(self) -> Kept | None:
+        return self._here().kept if self._options.cache is not None and self._reader is None else None
 
     def _native_view(self) -> ImageView | Refusal:
         """A view for gofast.DataLoader."""
