@@ -265,7 +265,8 @@ class DataLoader(TorchDataLoader[T]):
             - ``file_bytes``: read from files of pictures.
             - ``marked``: JPEGs that were entered at marks of an earlier epoch or run.
             - ``cache_hits``: pictures that were made from what ``cache=`` had of them; ``cache_writes``:
-              those that were written there.
+              those that were written there. On torch's machinery: by all who use the dataset in that epoch,
+              worker processes among them.
             - ``threads``: of the engine, for this loader.
             - ``busy_seconds``: of these threads, and of the loop's thread while it helped.
             - ``occupancy``: the part of their time, from 0 to 1.

@@ -79,7 +79,7 @@ def met(kind: Any, dataset: Any, stop: int | None = None, **options: Any) -> lis
     loader, seen = kind(dataset, **options), list[Any]()
     for _ in range(2):
         iterator = iter(loader)
-        while stop is None or len(seen) < stop:
+        for _batch in range(COUNT if stop is None else stop):
             try:
                 seen.append(next(iterator))
             except StopIteration:
@@ -88,7 +88,6 @@ def met(kind: Any, dataset: Any, stop: int | None = None, **options: Any) -> lis
                 kinds = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
                 seen.append(next(kinds))
         seen += [torch.get_rng_state(), random.getstate()]
-        stop = None if stop is None else 2 * stop
         del iterator
     return seen
 
