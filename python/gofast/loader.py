@@ -28,17 +28,17 @@ from ._device.wanted import wanted as wanted_device
 from ._images import folder_stand_ins as folder_stand_ins  # by these `resolve` knows torchvision's datasets
 from ._images import kept_paths
 from ._images import stand_ins as stand_ins
-from ._loader.classes import warn_of_conflicts
+from ._loader.classes import leaves, warn_of_conflicts
 from ._loader.copies import Copies, Uncopied
 from ._loader.counted import CountedHere, CountedWhole, CountedWorkers
-from ._loader.counts import Counts
+from ._loader.counts import Counts, Keeps
 from ._loader.destination import Destination
 from ._loader.explain import describe
 from ._loader.explain import explain as explain  # which must know them too
 from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
-from ._loader.native_dataset import Refusal, resolve
+from ._loader.native_dataset import Refusal, native, resolve
 from ._loader.pulled import PulledDataset
 from ._loader.seeding import only_seeds
 from ._loader.stacking import Stacking
@@ -226,14 +226,21 @@ class DataLoader(TorchDataLoader[T]):
         kept_paths.refresh()  # workers that are forked now see what others have kept
         if self.num_workers:
             self.check_worker_number_rationality()
-            made = CountedWorkers(self, self._counts)
+            made = CountedWorkers(self, self._counts, self._keeps())
         else:
             if not self._stacking.is_at_home():  # the loader was inherited by a fork
                 self._stacking = Stacking(self.dataset)
-            made = CountedHere(self, self._counts, self._stacking)
+            made = CountedHere(self, self._counts, self._stacking, self._keeps())
         if fallback is not None:
             self._counts.fallback(fallback)
         return made
+
+    def _keeps(self) -> list[Keeps]:
+        """What keeps the pictures of its datasets."""
+        found = [ours._keeps() for leaf in leaves(self.dataset) if (ours := native(leaf)) is not None]
+        if kept_paths.current is not None:
+            found.append(kept_paths.current.kept)
+        return [one for one in found if one is not None]
 
     def stats(self) -> dict[str, Any]:
         """What this loader has done since it was made, and in its last epoch. Costs some 0.1 ms.
@@ -260,7 +267,8 @@ class DataLoader(TorchDataLoader[T]):
             - ``file_bytes``: read from files of pictures.
             - ``marked``: JPEGs that were entered at marks of an earlier epoch or run.
             - ``cache_hits``: pictures that were made from what ``cache=`` had of them; ``cache_writes``:
-              those that were written there.
+              those that were written there. On torch's machinery: by all who use the dataset in that epoch,
+              worker processes among them.
             - ``threads``: of the engine, for this loader.
             - ``busy_seconds``: of these threads, and of the loop's thread while it helped.
             - ``occupancy``: the part of their time, from 0 to 1.

@@ -6,6 +6,7 @@ import json
 import operator
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,9 +14,11 @@ import torch
 from .. import errors
 from .._core import codecs
 from .._core.arguments import checked
+from .._core.generators import Generators
 from .._core.indices import listed
 from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
+from .._loader.draws import Place
 from .._loader.explain import overrides
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, Refusal, overridden
@@ -25,10 +28,11 @@ from . import rescue, vision
 from .bad_samples import BadSample, BadSamples
 from .core_pictures import CorePictures
 from .files import Files
+from .kept_records import Kept
 from .listing import Listing
 from .options import PictureOptions
 from .view import ImageView
-from .work import Work
+from .work import Making, Work
 
 
 class ImageDataset(NativeDataset):
@@ -95,22 +99,47 @@ class ImageDataset(NativeDataset):
 
     def _samples(self, indices: list[int]) -> list[Any]:
         if self._reader is not None:
-            loaded = (self._loaded(i) for i in indices)
-            return [self._row(picture, i, self._label(i)) for picture, i in loaded]
+            return [self._finished(partial(self._loaded, i)) for i in indices]
         work = self._here()
         if self.target_transform is None or not work.plan.draws or work.plan.in_order:
-            return [self._row(picture, i, self._label(i)) for picture, i in work.pictures(indices)]
-        # The label's transform may draw too: after its own picture's draws, before the next one's.
-        records, labels = array("i"), []
+            return [self._finished(make) for make in work.pictures(indices)]
+        return self._in_turns(work, indices)
+
+    def _finished(self, make: Making) -> Any:
+        picture, sample = make()
+        return self._row(picture, sample, self._label(sample))
+
+    def _in_turns(self, work: Work, indices: list[int]) -> list[Any]:
+        """The same where the label's transform may draw too: after its own picture's draws, before the next
+        one's."""
+        records, labels, before = array("i"), list[Any](), list[Generators]()
+        late: Exception | None = None
         for index in indices:
             self._files.forget([index])  # what the label's transform draws cannot be drawn again
-            records += work.records(array("q", [index])) or records[:0]
-            labels.append(self._label(index))
-        made = work.pictures(indices, records)
-        return [
-            self._row(picture, i, label if i == index else self._label(i))
-            for (picture, i), index, label in zip(made, indices, labels, strict=True)
-        ]
+            before.append(Generators.now())
+            try:
+                records += work.records(array("q", [index])) or records[:0]
+                labels.append(self._label(index))
+            except Exception as error:  # that of a picture before it comes first
+                late = error
+                break
+        drawn, rows = indices[: len(records) // work.core.record_words], list[Any]()
+        position = 0
+        try:
+            for position, make in enumerate(work.pictures(drawn, records)):
+                picture, sample = make()
+                if position < len(labels):
+                    label = labels[position] if sample == drawn[position] else self._label(sample)
+                    rows.append(self._row(picture, sample, label))
+        except Exception as error:
+            place = Place.of(error) or Place(position, True)
+            before[place.position].put()
+            if place.is_drawn:
+                work.records(array("q", [drawn[place.position]]))
+            raise
+        if late is not None:
+            raise late
+        return rows
 
     def _loaded(self, sample: int) -> tuple[Any, int]:
         """What the transforms make of the user's loader's picture, and the sample that it is of."""
@@ -205,7 +234,7 @@ class ImageDataset(NativeDataset):
             where = "C" if line.native and self._reader is None else "Python"
             lines.append((line.name, where, f"{line.what} ({line.cost})" if line.cost else line.what))
         if self._options.cache is not None and self._reader is None:
-            kept = self._here().kept
+            kept = self._keeps()
             nothing = "keeps nothing: the transform begins in Python"
             lines.append(("cache", "C" if kept else "", kept.explained() if kept else nothing))
         if self.target_transform is not None:
@@ -244,6 +273,9 @@ class ImageDataset(NativeDataset):
             self._options.channels_last,
             self._options.rng,
         )
+
+    def _keeps(self) -> Kept | None:
+        return self._here().kept if self._options.cache is not None and self._reader is None else None
 
     def _native_view(self) -> ImageView | Refusal:
         """A view for gofast.DataLoader."""

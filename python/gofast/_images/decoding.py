@@ -106,7 +106,7 @@ class DecodingLane:
                 return together(self._pixels(work, array("q", range(len(files)))))
             indices = list(range(len(files)))
             with draws.from_generator(self._generator):
-                return together([picture for picture, _ in work.pictures(indices)])
+                return together([make()[0] for make in work.pictures(indices)])
         finally:
             self._files.let_go()
 
@@ -130,7 +130,7 @@ class DecodingLane:
             if work.finished:
                 self._drawn += work.records(one) or array("i")
             elif self.transform is not None:
-                self._made += [picture for picture, _ in work.pictures(one.tolist())]
+                self._made += [make()[0] for make in work.pictures(one.tolist())]
         except Exception:
             self._files.drop()
             raise

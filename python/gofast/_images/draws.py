@@ -22,6 +22,7 @@ from .._core import engine, generators, picture_operations, process_operations, 
 from .._core.native import DrawRequest
 from .._loader.core_dataset import CoreDataset
 from .._loader.counts import tally_here
+from .._loader.draws import Undrawn
 from .._loader.view import row_index_error
 from .._loader.workers import Workers
 from .core_pictures import CorePictures
@@ -53,6 +54,9 @@ class DrawnView(Protocol):
 
     def size_of(self, index: int) -> tuple[int, int]:
         """Width and height of a picture whose header the core cannot read."""
+
+    def unreadable(self, index: int) -> Exception | None:
+        """The error of a picture that cannot be read, if it is to be raised."""
 
 
 def find_sizes(view: DrawnView, indices: array[int]) -> array[int]:
@@ -186,21 +190,35 @@ class PictureDraws:
         self.python = view.draws_python
 
     def __call__(self, indices: array[int]) -> array[int]:
-        """What is drawn for a batch of these samples, the next in order."""
+        """What is drawn for a batch of these samples, the next in order.
+
+        Raises:
+            Undrawn: there is no such sample, or its picture is too small.
+        """
         before = self.state()
-        try:
-            return self.records(indices)
-        except errors.RowIndexError:
-            count = self._view.core.length
-            self.records(indices[: next(i for i, index in enumerate(indices) if not -count <= index < count)])
-            raise  # torch's fetcher has asked for the samples before it
-        except RAISED as error:
-            if isinstance(error, errors.GofastError):
-                raise
         # Too small for a crop or a perspective: perhaps the picture that lay there before, and not the one
         # that does now.
-        self.rewind(before, indices)
-        return self.records(indices)
+        for stale in (indices, array("q")):
+            try:
+                return self.records(indices)
+            except errors.RowIndexError:
+                break  # before anything was drawn
+            except RAISED as error:
+                if isinstance(error, errors.GofastError):
+                    raise
+            self.rewind(before, stale)
+        made = array("i")
+        for samples, index in enumerate(indices):  # as torch's fetcher asks for them
+            before = self.state()
+            try:
+                made += self.records(array("q", [index]))
+            except errors.RowIndexError as error:
+                raise Undrawn(error, made, samples) from None
+            except RAISED as error:
+                if earlier := self._view.unreadable(index):
+                    self.rewind(before, array("q"))
+                raise Undrawn(earlier or error, made, samples) from None
+        return made
 
     def records(self, indices: array[int]) -> array[int]:
         """The same, by the sizes that are known.
@@ -306,11 +324,17 @@ class WorkerDraws(PictureDraws):
         self._workers = workers
         self._batch = 0
 
+    def __call__(self, indices: array[int]) -> array[int]:
+        """Then it is the next worker's turn."""
+        try:
+            return super().__call__(indices)
+        finally:
+            self.skip()
+
     def records(self, indices: array[int]) -> array[int]:
         """By the generators of the worker whose turn it is."""
         sizes = find_sizes(self._view, indices)  # first: Ctrl-C must not come in the worker's turn
         worker = self._batch % self._workers.count
-        self._batch += 1
         now = self._workers[worker].copy()
         python = generators.PythonWords(now.python) if self.python else None
         try:

@@ -53,7 +53,7 @@ class KeptPaths:
 
     def explained(self) -> str:
         """What is to be said of them at the end."""
-        (made, taken), used = self.kept.written, int(self.kept._numbers[3])
+        (made, taken), used = self.kept.written, self.kept.uses[0]
         what = f"{self.kept.called}: {many(made, 'late picture')} written, {size(taken)} there"
         return what + f"; used {used} times" + f"; {self.kept.trouble}" * bool(self.kept.trouble)
 

@@ -103,6 +103,11 @@ class Kept:
         """How many records were written here, and how many bytes their file has."""
         return int(self._numbers[2]), int(self._numbers[0])
 
+    @property
+    def uses(self) -> tuple[int, int]:
+        """How often a record was used, and written, by all processes that have this."""
+        return int(self._numbers[3]), self.written[0]
+
     def _mapped(self) -> int:
         return 0
 
@@ -118,14 +123,11 @@ class Kept:
 
     def explained(self) -> str:
         """What gofast.explain says of it."""
-        kept, used = (
-            int(np.count_nonzero((self._records != 0) & (self._records != NEVER))),
-            int(self._numbers[3]),
-        )
+        kept = int(np.count_nonzero((self._records != 0) & (self._records != NEVER)))
         what = (
             f"{self.called}: {kept} of {many(self._count, 'picture')} kept, of at most {size(self._limit)}; "
         )
-        return what + f"used {used} times" + f"; {self.trouble}" * bool(self.trouble)
+        return what + f"used {self.uses[0]} times" + f"; {self.trouble}" * bool(self.trouble)
 
 
 class KeptInMemory(Kept):

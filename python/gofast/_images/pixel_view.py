@@ -13,6 +13,7 @@ import torch
 from .. import errors
 from .._core.faults import Code
 from .._loader.core_dataset import IntArray
+from .._loader.draws import Place
 from .._loader.view import View
 from .core_pictures import CorePictures
 from .pixels import Pixels
@@ -190,11 +191,13 @@ class PixelView(ImageView):
         finished: dict[int, torch.Tensor] | None = None,
     ) -> dict[int, int]:
         """Makes samples that the core refuses by the transforms themselves, where nothing was drawn."""
-        data, faults = faults_of(self, slot)
+        data, faults, missing = faults_of(self, slot, indices)
         for position, code, _, text in faults:
             part, sample = self._locate(int(indices[position]))
             if code == Code.CROP:
-                raise ValueError(text)
+                small = ValueError(text)
+                Place(position, True).note(small)
+                raise small
             if code == Code.MEMORY:
                 raise MemoryError(text)
             refused = errors.UnsupportedError(f"sample {sample}: {text}")
@@ -203,4 +206,6 @@ class PixelView(ImageView):
             dataset, address = self.datasets[part], data + position * self.row_bytes
             place = SamplePlace(dataset, self._cores[part], 0, address, self.row_bytes)
             place.make_by_transforms(dataset._image(sample), refused)
+        if missing is not None:
+            raise missing
         return {}

@@ -52,9 +52,10 @@ class SamplePlace:
         record: address of what was drawn for it.
         address: of its memory.
         bytes: of that memory.
+        is_read: its picture was read, which comes before its draws in torchvision.
     """
 
-    __slots__ = ("address", "bytes", "core", "dataset", "record")
+    __slots__ = ("address", "bytes", "core", "dataset", "is_read", "record")
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class SamplePlace:
         row_bytes: int,
     ) -> None:
         self.dataset, self.core, self.record = dataset, core, record
-        self.address, self.bytes = address, row_bytes
+        self.address, self.bytes, self.is_read = address, row_bytes, False
 
     def make(self, image: Image.Image, record: int | None = None) -> None:
         """Makes the sample of a picture: by the native steps, or by the transforms themselves where those
@@ -173,6 +174,7 @@ def rescue(place: SamplePlace, sample: int, fault: Fault) -> int:
     try:
         image = _open_sample(files, sample, fault)
         _check_size(place, sample, image.size)
+        place.is_read = True
         _make(place, image, sample)
         return sample
     except Exception as error:
@@ -286,6 +288,17 @@ def _unreadable(sample: int, path: str, error: OSError, fault: Fault | None) -> 
         text += f" ({' '.join(found)})" if found else ""
     offset = fault.offset if fault is not None and fault.offset >= 0 else None
     return bad_image.both(error, f"sample {sample}: {text}").at(path=path, index=sample, offset=offset)
+
+
+def unreadable(dataset: HasPictures, sample: int) -> Exception | None:
+    """The error of a picture that cannot be read."""
+    try:
+        open_picture(dataset._files, sample)
+    except Exception as error:
+        if excusable(error):
+            dataset._bad.note(dataset._files, sample, error)
+        return error
+    return None
 
 
 def size_of(files: PictureFiles, sample: int) -> tuple[int, int]:

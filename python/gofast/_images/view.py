@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
 import ctypes
 import itertools
 import os
@@ -13,9 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from .. import errors
 from .._core import engine
 from .._core.picture_operations import TorchWords
 from .._loader.core_dataset import IntArray, joined
+from .._loader.draws import Place
 from .._loader.filler import threads_here
 from .._loader.view import View, row_index_error
 from .._loader.wire import Wire, alike
@@ -87,6 +88,12 @@ class ImageView(View):
         """Asks Pillow for the size that the core could not tell."""
         part, sample = self._locate(index)
         return rescue.size_of(self._cores[part].files, sample)
+
+    def unreadable(self, index: int) -> Exception | None:
+        """Asks Pillow, which reads a picture before anything is drawn for it."""
+        part, sample = self._locate(index)
+        dataset = self.datasets[part]
+        return rescue.unreadable(dataset, sample) if dataset._bad.on_error == "raise" else None
 
     @property
     def epochs(self) -> tuple[int, ...]:
@@ -182,7 +189,7 @@ class ImageView(View):
         finished: dict[int, torch.Tensor] | None = None,
     ) -> dict[int, int]:
         """Makes what could not be made, by Pillow or as the datasets' policies say, or raises."""
-        data, faults = faults_of(self, slot)
+        data, faults, missing = faults_of(self, slot, indices)
         replaced = {}
         for position, code, offset, text in faults:
             part, sample = self._locate(int(indices[position]))
@@ -206,6 +213,8 @@ class ImageView(View):
             replaced[position] = used
             if labels:
                 ctypes.c_int64.from_address(labels + 8 * position).value = int(core.files.targets[used])
+        if missing is not None:
+            raise missing
         return replaced
 
     def new_draws(self, workers: Workers | None) -> draws.PictureDraws:
@@ -235,23 +244,31 @@ class ImageView(View):
         return part, at - self._starts[part]
 
 
-def faults_of(view: View, slot: int) -> tuple[int, list[tuple[int, int, int, str]]]:
-    """Where a failed batch's samples lie, and what is wrong with which: (position, code, offset, text).
+def faults_of(
+    view: View, slot: int, indices: Sequence[int] | torch.Tensor
+) -> tuple[int, list[tuple[int, int, int, str]], errors.RowIndexError | None]:
+    """What is wrong with a failed batch.
 
-    Raises:
-        RowIndexError: the batch asked for a sample that does not exist.
+    Returns:
+        Where its samples lie; what is wrong with which: (position, code, offset, text); and the error of an
+        index of no sample, which torch's fetcher meets behind these.
     """
     data, bad, faults = engine.capsule().faults(slot)
-    if not faults or not -len(view) <= bad < len(view):  # that is 0 without any
-        raise row_index_error(bad, len(view))
-    return data, sorted(faults)
+    if faults and -len(view) <= bad < len(view):  # that is 0 without any
+        return data, sorted(faults), None
+    listed = [int(index) for index in indices]
+    first = next((i for i, index in enumerate(listed) if not -len(view) <= index < len(view)), 0)
+    return (
+        data,
+        sorted(fault for fault in faults if fault[0] < first),
+        row_index_error(listed[first], len(view)),
+    )
 
 
 def rescue_at(position: int, place: rescue.SamplePlace, sample: int, fault: rescue.Fault) -> int:
-    """Makes a sample of a batch in another way: see rescue. Its error says which of the batch it was."""
+    """Makes a sample of a batch in another way: see rescue. Its error says which it was."""
     try:
         return rescue.rescue(place, sample, fault)
     except Exception as error:
-        with contextlib.suppress(Exception):  # some are frozen
-            error._gofast_position = position  # type: ignore[attr-defined]
+        Place(position, place.is_read).note(error)
         raise

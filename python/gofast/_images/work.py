@@ -7,26 +7,33 @@ import dataclasses
 import os
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import Any, TypeAlias
 
 import torch
 
 from .. import errors
 from .._core import picture_operations
 from .._loader import fallback
+from .._loader.draws import Place, Undrawn
 from .._loader.epoch import MOST_REDRAWN
 from .._loader.filler import Filler
+from .._loader.flights import raised
 from .._plan.compile import Plan, compile
 from .._plan.transforms import identify
 from . import pillow
 from .core_pictures import CorePictures
-from .draws import RAISED, rounding
+from .draws import PictureDraws, rounding
 from .files import Files
 from .kept_records import Kept
 from .late_pictures import at_once, going_on, transformed
 from .seen import HasPictures
 from .unchanged import Unchanged
 from .view import ImageView
+
+Making: TypeAlias = Callable[[], tuple[Any, int]]  # a picture, and the sample that it is of
+HandedOver: TypeAlias = Callable[[list[int], "array[int] | None"], Iterator[tuple[Any, int]]]
 
 
 class Work:
@@ -137,55 +144,102 @@ class Work:
         before = draws.state()
         while True:
             try:
-                return self.filler.fill(indices, draws.records(indices))
-            except errors.BadImageError as error:
-                # torchvision reads before it draws: who catches this goes on with its draws for those before.
-                if error.index is not None and error.index in indices:
-                    draws.rewind(before, array("q"))
-                    if read := indices[: indices.index(error.index)]:
-                        draws.records(read)
-                raise
-            except (errors.ChangedError, *RAISED) as error:
-                stale = isinstance(error, errors.ChangedError) or not isinstance(error, errors.GofastError)
-                if not again or not stale:
+                return self._drawn(indices, draws)
+            except errors.ChangedError:
+                if not again:
                     raise
+            except Exception as error:
+                # torchvision reads before it draws: who catches this goes on with its draws for those before.
+                place = Place.of(error)
+                if place is not None:
+                    draws.rewind(before, array("q"))
+                    draws(indices[: place.drawn])
+                raise
             draws.rewind(before, indices)  # drawn for another size: a new picture lies in its place
             again -= 1
+
+    def _drawn(self, indices: array[int], draws: PictureDraws) -> Any:
+        try:
+            return self.filler.fill(indices, draws(indices))
+        except Undrawn as undrawn:
+            error, read = undrawn.error, indices[: undrawn.samples]
+            if read:  # perhaps one of them cannot be read: that comes first
+                made = self.filler.fill(read, undrawn.records)
+                if self.core.shape is None:
+                    pillow.free_pictures(made.images.data_ptr(), len(read))
+        raise error
 
     def records(self, indices: array[int]) -> array[int] | None:
         """What is drawn for these samples from torch's generator, or None where the plan draws nothing."""
         if not self.plan.draws:
             return None
-        return self.view.new_draws(None).records(indices)
+        try:
+            return self.view.new_draws(None)(indices)
+        except Undrawn as undrawn:
+            error = undrawn.error
+        raise error
 
-    def pictures(self, indices: list[int], records: array[int] | None = None) -> Iterator[tuple[Any, int]]:
-        """What the transforms make of each sample's picture, and the sample that it is of.
+    def pictures(self, indices: list[int], records: array[int] | None = None) -> list[Making]:
+        """What makes each sample's picture by the transforms, to be called one after another.
 
-        The rest in Python runs when a picture is asked for.
+        The rest in Python runs when one is called: not in a generator, which would turn a StopIteration of
+        the user's into a RuntimeError.
 
         Args:
             records: what was drawn for the samples; else it is drawn now.
         """
-        if self.finished:
-            yield from self._tensors(indices, records)
-            return
+        if not indices:
+            return []
         if self.plan.rest and not self.plan.native_part:
-            for i in indices:
-                yield transformed(self.core.files, i, self._rest, lambda i=i: self._pil_images([i], None)[0])  # type: ignore[misc]
-            return
+            return [partial(self._begun_in_python, i) for i in indices]
         handed_over = self._pil_images if self.plan.hands_over == "pil" else self._tensors
-        for turn in [[i] for i in indices] if self.plan.in_order else [indices]:
-            for picture, sample in handed_over(turn, records):
-                yield at_once(self._rest(picture)), sample
+        if self.plan.in_order and not self.finished:
+            return [partial(self._with_rest, handed_over, i) for i in indices]
+        draws = self.view.new_draws(None) if self.plan.draws and records is None else None
+        before = None if draws is None else draws.state()
+
+        def draw_again(count: int) -> None:
+            if draws is not None:
+                draws.rewind(before, array("q"))
+                draws(array("q", indices[:count]))
+
+        try:
+            made = handed_over(indices, records)
+        except Exception as error:
+            place = Place.of(error)
+            if place is None or not place.position:
+                raise
+            draw_again(0)
+            those = handed_over(
+                indices[: place.position], records
+            )  # what is done to them may raise, and draw
+            draw_again(place.drawn)
+            made = chain(those, map(raised, [error]))
+
+        def finish(position: int) -> tuple[Any, int]:
+            picture, sample = next(made)
+            try:
+                return (picture if self.finished else at_once(self._rest(picture))), sample
+            except Exception:
+                draw_again(position + 1)  # torchvision has not drawn for those behind it
+                raise
+
+        return [partial(finish, position) for position in range(len(indices))]
+
+    def _begun_in_python(self, index: int) -> tuple[Any, int]:
+        return transformed(self.core.files, index, self._rest, lambda: next(self._pil_images([index], None)))
+
+    def _with_rest(self, handed_over: HandedOver, index: int) -> tuple[Any, int]:
+        picture, sample = next(handed_over([index], None))
+        return at_once(self._rest(picture)), sample
 
     def _tensors(self, indices: list[int], records: array[int] | None) -> Iterator[tuple[Any, int]]:
         """What the native steps make, each in memory of its own: the rest may write into it, or keep it."""
         batch = self.batch(array("q", indices), records)
-        for position, sample in enumerate(batch.sources(indices)):
-            image = batch.images[position]
-            yield self.view.row_image(image if len(indices) == 1 else image.clone()), sample
+        images = batch.images if len(indices) == 1 else (image.clone() for image in batch.images)
+        return zip(map(self.view.row_image, images), batch.sources(indices), strict=True)
 
-    def _pil_images(self, indices: list[int], records: array[int] | None) -> list[tuple[Any, int]]:
+    def _pil_images(self, indices: list[int], records: array[int] | None) -> Iterator[tuple[Any, int]]:
         """The same, where that is PIL images."""
         mode, files = "RGB" if self.plan.channels == 3 else "L", self.core.files
         batch = self.batch(array("q", indices), records)
@@ -199,7 +253,7 @@ class Work:
                 made.append((image, sample))
         finally:
             pillow.free_pictures(place, len(indices))
-        return made
+        return iter(made)
 
     def _rest(self, picture: Any) -> Any:
         if self._ending is None:

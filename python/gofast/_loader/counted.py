@@ -6,7 +6,7 @@ import multiprocessing.queues
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from .counts import Epoch, counted_by, rows_of
 from .stacking import Stacking
 
 if TYPE_CHECKING:
-    from .counts import Counts
+    from .counts import Counts, Keeps
 
 _pin_memory: Callable[..., Any] = pin_memory
 _READY_NS = 1_000_000  # a batch that comes sooner was there already: torch's queue does not say
@@ -43,8 +43,9 @@ class _Counting(_BaseDataLoaderIter):
     _stacking: Stacking
     _batched: bool
 
-    def _begin(self, counts: Counts) -> None:
-        self._counts, self._epoch, self._lengths = counts, counts.begin(), deque()
+    def _begin(self, counts: Counts, keeps: Sequence[Keeps] = ()) -> None:
+        self._counts, self._keeps, self._lengths = counts, keeps, deque()
+        self._epoch = counts.begin(keeps)
 
     @property
     def _collate_fn(self) -> Any:  # torch assigns it before it makes a fetcher, or workers, of it
@@ -92,7 +93,7 @@ class _Counting(_BaseDataLoaderIter):
     def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
         if not first_iter:
             self._epoch.end()
-            self._begin(self._counts)
+            self._begin(self._counts, self._keeps)
         super()._reset(loader, first_iter)
 
 
@@ -101,10 +102,13 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
 
     Args:
         stacking: of the loader: memory of the last epoch's batches.
+        keeps: see Epoch.
     """
 
-    def __init__(self, loader: TorchDataLoader[Any], counts: Counts, stacking: Stacking) -> None:
-        self._begin(counts)
+    def __init__(
+        self, loader: TorchDataLoader[Any], counts: Counts, stacking: Stacking, keeps: Sequence[Keeps]
+    ) -> None:
+        self._begin(counts, keeps)
         self._stacking, self._batched = stacking, loader.batch_sampler is not None
         super().__init__(loader)
 
@@ -141,8 +145,8 @@ class CountedWhole(_Counting):
 class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
     """Batches are made in worker processes, whose own counts stay there."""
 
-    def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
-        self._begin(counts)
+    def __init__(self, loader: TorchDataLoader[Any], counts: Counts, keeps: Sequence[Keeps]) -> None:
+        self._begin(counts, keeps)
         self._stacking, self._batched = Stacking(loader.dataset), loader.batch_sampler is not None
         if loader.collate_fn is default_collate:
             with suppress(errors.GofastError):

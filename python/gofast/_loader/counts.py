@@ -13,9 +13,9 @@ import threading
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -47,12 +47,33 @@ class Numbers:
         return total
 
 
-class Epoch:
-    """One run of an iterator. It ends once: when that says so, or is dropped."""
+class Keeps(Protocol):
+    """What keeps pictures, as it is counted."""
 
-    def __init__(self, counts: Counts) -> None:
+    @property
+    def uses(self) -> tuple[int, int]:
+        """How often a record was used, and written, by all processes."""
+
+
+class Epoch:
+    """One run of an iterator. It ends once: when that says so, or is dropped.
+
+    Args:
+        keeps: what torch's machinery takes pictures from, in this process or in workers.
+    """
+
+    def __init__(self, counts: Counts, keeps: Sequence[Keeps] = ()) -> None:
         self._counts = counts
+        self._keeps = [(one, one.uses) for one in keeps]
         self.began = time.perf_counter_ns()
+
+    def counted(self) -> Counter[str]:
+        """What is counted of it so far."""
+        counted = Counter(ns=time.perf_counter_ns() - self.began)
+        for one, (used, written) in self._keeps:
+            now = one.uses
+            counted.update(cache_hits=now[0] - used, cache_writes=now[1] - written)
+        return counted
 
     def end(self) -> None:
         """The epoch is over. May be called again."""
@@ -93,18 +114,19 @@ class Counts:
             self._tallies.append(Tally(engine.layout()))
         return self._tallies[0].address
 
-    def begin(self) -> Epoch:
-        """An epoch begins."""
+    def begin(self, keeps: Sequence[Keeps] = ()) -> Epoch:
+        """An epoch begins; see Epoch."""
         self._before = self._read()
         self.add(epochs=1)
-        epoch = Epoch(self)
+        epoch = Epoch(self, keeps)
         self._running[id(epoch)] = weakref.ref(epoch)
         return epoch
 
     def ended(self, epoch: Epoch) -> None:
-        """An epoch is over. The first to say so counts its time."""
+        """An epoch is over. The first to say so counts it."""
         if self._running.pop(id(epoch), None) is not None:
-            self.numbers.add("ns", time.perf_counter_ns() - epoch.began)
+            for name, n in epoch.counted().items():
+                self.numbers.add(name, n)
             marks.shared.save()
 
     def add(self, *, everywhere: bool = True, **numbers: int) -> None:
@@ -156,9 +178,9 @@ class Counts:
 
     def _read(self) -> dict[str, Counter[str]]:
         counted = self.with_tally({} if self.tally is None else self.tally.read())
-        now = time.perf_counter_ns()
-        running = [epoch for known in list(self._running.values()) if (epoch := known())]
-        counted["ns"] += sum(now - epoch.began for epoch in running)
+        for known in list(self._running.values()):
+            if epoch := known():
+                counted.update(epoch.counted())
         return {"counted": counted, "fallbacks": self.fallbacks.read(), "errors": self.errors.read()}
 
     def with_tally(self, tally: Mapping[str, int]) -> Counter[str]:

@@ -3,7 +3,49 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, Protocol
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
+
+
+class Place(NamedTuple):
+    """Which sample of its batch an error came of.
+
+    Attributes:
+        position: of the sample.
+        is_drawn: torchvision has drawn for it by then: it could be read.
+    """
+
+    position: int
+    is_drawn: bool
+
+    def note(self, error: Exception) -> None:
+        """Notes it with the error."""
+        with suppress(Exception):  # some are frozen
+            error._gofast_place = self  # type: ignore[attr-defined]
+
+    @classmethod
+    def of(cls, error: Exception) -> Place | None:
+        """That of an error, if it was noted."""
+        return getattr(error, "_gofast_place", None)
+
+    @property
+    def drawn(self) -> int:
+        """For how many samples torchvision has drawn by then."""
+        return self.position + self.is_drawn
+
+
+class Undrawn(Exception):
+    """The draws for a batch ended at a sample.
+
+    Attributes:
+        error: what torchvision raises there.
+        records: the draws for the samples before it.
+        samples: their number.
+    """
+
+    def __init__(self, error: Exception, records: array[int], samples: int) -> None:
+        super().__init__(str(error))
+        self.error, self.records, self.samples = error, records, samples
 
 
 class Draws(Protocol):
@@ -18,7 +60,11 @@ class Draws(Protocol):
     python: bool
 
     def __call__(self, indices: array[int]) -> array[int]:
-        """The draws for the next batch in order, which has these samples."""
+        """The draws for the next batch in order, which has these samples.
+
+        Raises:
+            Undrawn: they end before the last sample.
+        """
 
     def state(self) -> Any:
         """The state that `rewind` goes back to."""

@@ -108,6 +108,11 @@ class Epoch:
         """Batches that were given, or have failed."""
         return self._opened - self._left
 
+    @property
+    def under_way(self) -> bool:
+        """Whether batches are on their way."""
+        return self._left > 0 or len(self._queue) > 0
+
     def positions(self) -> tuple[int, int, int, int, int]:
         """How many lists are pulled, fetched, drawn for, submitted and given."""
         queue = self._queue
@@ -311,7 +316,10 @@ class Epoch:
         self._begin()
 
     def drain(self) -> None:
-        """Makes what torch's workers still make of an epoch that is given up: collate functions draw."""
+        """Makes what torch's workers still make of an epoch that is given up: collate functions draw, and
+        samples do up to one that cannot be read."""
+        if self._collation is None and (self._queue.draw is None or self._queue.draw.early):
+            return
         self._on_schedule()
         self._order = Listed(None, iter(()))
         while self._queue.flights:

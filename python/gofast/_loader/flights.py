@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._core.indices import index_list
+from .draws import Place, Undrawn
 from .guesses import Guesses
 from .order import Order, Pull
 
@@ -108,7 +109,9 @@ class Flights:
             if len(flights) >= FLIGHTS_AHEAD and self._bytes + size > BYTES_AHEAD:
                 return
             if pull.take is None:
-                if samples:
+                if pull.undrawn is not None:
+                    self._submit_drawn(pull, pull.undrawn)
+                elif samples:
                     each = pull.each or samples
                     stream = lane.stream or lane.open(each)
                     pull.ticket, pull.take = stream.submit(indices, each, pull.records), stream.take
@@ -118,6 +121,21 @@ class Flights:
             flights.append(pull)
             drawn.popleft()
             self._bytes += size
+
+    def _submit_drawn(self, pull: Pull, undrawn: Undrawn) -> None:
+        """Submits the samples that were drawn for: an error of one of them comes first."""
+        indices, lane = pull.as_array()[: undrawn.samples], self._lane
+        if not indices:
+            pull.take, pull.ticket = raised, undrawn.error
+            return
+        stream = lane.stream or lane.open(len(indices))
+        pull.records, pull.ticket = undrawn.records, stream.submit(indices, len(indices), undrawn.records)
+
+        def take(ticket: Any) -> Any:
+            stream.take(ticket)
+            raise undrawn.error
+
+        pull.take = take
 
     def _draw_on(self) -> None:
         """Draws for the lists that may be drawn for.
@@ -152,6 +170,8 @@ class Flights:
         try:
             with self._lane.counts.drawing():
                 pull.records = draw(pull.indices)
+        except Undrawn as undrawn:
+            pull.undrawn = undrawn
         except Exception as error:  # torch's workers send the error instead of the batch
             pull.take, pull.ticket = raised, error
 
@@ -162,14 +182,20 @@ class Flights:
             self._guesses.make(order, draw)
 
     def failed(self, error: Exception) -> None:
-        """The next flight has failed. Without workers, nothing is drawn for a picture that cannot be read, or
-        for those behind it: torch reads first.
+        """The next flight has failed. Nothing is drawn for a picture that cannot be read, or for those behind
+        it: torch reads first. What was drawn for later lists is drawn again.
         """
-        pull, draw, at = self.flights[0], self.draw, getattr(error, "_gofast_position", None)
-        if self._follows and pull.records is not None and draw is not None and at is not None:
+        pull, draw, place = self.flights[0], self.draw, Place.of(error)
+        if pull.records is None or draw is None or draw.early or place is None:
+            return
+        self.recall()
+        try:
+            draw(pull.as_array()[: place.drawn])
+        except BaseException:  # Ctrl-C: the list comes again
             draw.rewind(pull.before, array("q"))
-            if at:
-                draw(pull.as_array()[:at])
+            raise
+        self.begun += 1
+        self.flights.append(self.pulled.popleft())
 
     def pop(self) -> Pull:
         """The next flight, which is not the queue's any more."""
@@ -189,7 +215,7 @@ class Flights:
         self._cancel()
         for pull in reversed([*self.flights, *self.drawn]):
             draw.rewind(pull.before, forgotten)
-            pull.take = None
+            pull.take = pull.undrawn = None
             self.pulled.appendleft(pull)
             self.begun -= 1
         self.flights.clear()

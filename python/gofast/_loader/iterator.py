@@ -151,8 +151,9 @@ class NativeIterator(_BaseDataLoaderIter):
             self._busy = True
             try:
                 self._closed = False
-                if self._collation is not None and self._epoch is not None:
+                if self._epoch is not None:
                     self._epoch.drain()
+                if self._collation is not None:
                     self._collation.begin()
                 self._lane.cancel()
                 self._epoch = None
@@ -178,7 +179,9 @@ class NativeIterator(_BaseDataLoaderIter):
             batch = self._epoch.take()
         except StopIteration:
             self._counted.end()
-            if not self._persistent_workers:
+            if (
+                not self._persistent_workers and not self._epoch.under_way
+            ):  # a collate function may raise it too
                 self._lane.close()
             raise
         except Exception as error:

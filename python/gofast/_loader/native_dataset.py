@@ -12,6 +12,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from .._core.indices import picked_from
 from .changes import changes
 from .core_dataset import IntArray
+from .counts import Keeps
 from .view import Line, View
 
 
@@ -54,6 +55,10 @@ class NativeDataset(Dataset[Any]):
         super().__setattr__(name, value)
         if not name.startswith("_"):
             changes.count += 1  # last: who sees the count must see the value
+
+    def _keeps(self) -> Keeps | None:
+        """Where its pictures are kept."""
+        return None
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor
 
 from .. import errors
 from .._core.generators import Generators, owned, put_state, state_of
+
+if TYPE_CHECKING:
+    from .draws import Undrawn
 
 NEVER = -1
 
@@ -29,6 +32,7 @@ class Pull:
         each: samples of a list; the last one may have fewer.
         lists: their number.
         records: what was drawn for the samples.
+        undrawn: why it was not drawn for all of them.
         before: the draws' state before that.
         after: what the worker's generators had after that, if its collate function draws later.
         take, ticket: how the next batch is had: ``take(ticket)``. None until the pull is submitted.
@@ -38,6 +42,7 @@ class Pull:
     samples: int | None = None
     each, lists, bytes = 0, 1, 0
     records: array[int] | None = None
+    undrawn: Undrawn | None = None
     before: Any = None
     after: Generators | None = None
     take: Any = None

@@ -38,6 +38,7 @@ def _crops(t: Any, state: State, count: int, step: Step) -> list[Step]:
     if type(t.size) is not tuple:  # errors show it
         raise read.unusual("size", t.size)
     height, width = read.pair(t.size)
+    state.needs_size |= state.draws and state.size is None  # the core refuses a small one when it draws
     state.size, state.crops, state.stacked = (height, width), count, False
     state.note = f"{count} crops of {height}x{width}"
     return [{**step, "size": [height, width]}]

@@ -581,6 +581,7 @@ def test_errors_come_with_their_batch_and_the_loader_goes_on(
             next(iterator)
 
 
+@pytest.mark.filterwarnings("ignore:sample 4:RuntimeWarning")
 @pytest.mark.parametrize("transform", [TRAIN, VALID], ids=["train", "valid"])
 def test_an_index_out_of_range_beside_what_pillow_decodes(root: Path, transform: Any) -> None:
     for batch in ([0, 24, 1], [4, -25, 1]):

@@ -57,7 +57,7 @@ def kept(dataset: Any) -> Any:
 
 
 def used(dataset: Any) -> int:
-    return int(kept(dataset)._numbers[3])
+    return int(kept(dataset).uses[0])
 
 
 def seen(make: Any, seed: int) -> Any:
@@ -120,6 +120,39 @@ def test_loaders(pictures: Path, tmp_path: Path, workers: Any, loader: Any, plac
     got = seeded(4, lambda: epochs(loader, ours, **started))
     assert not difference(got[0], want[0]) and got[1] == want[1]
     assert used(ours) > len(ours) // 2  # in workers too: they share it
+
+
+def _same(picture: Any) -> Any:
+    return picture
+
+
+@pytest.mark.parametrize("place", ["memory", "folder"])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("own", [None, 1, 2], ids=["native", "in the middle", "at the end"])
+def test_stats_count_what_explain_tells(
+    pictures: Path, tmp_path: Path, own: int | None, workers: int, place: str
+) -> None:
+    steps: list[Any] = [*RESIZED.transforms]
+    if own is not None:
+        steps.insert(own, _same)
+    ours = gofast.ImageFolder(
+        pictures,
+        transforms.Compose(steps),
+        cache="memory" if place == "memory" else tmp_path,
+        cache_limit="1GB",
+    )
+    all_hits = all_writes = 0
+    for dataset in (ours, Subset(ours, range(len(ours)))):
+        loader = gofast.DataLoader(dataset, batch_size=16, num_workers=workers)
+        for _ in range(2):
+            before = kept(ours).uses
+            assert len([*loader]) > 1
+            hits, writes = (now - then for now, then in zip(kept(ours).uses, before, strict=True))
+            said = loader.stats()["epoch"]
+            assert (said["cache_hits"], said["cache_writes"]) == (hits, writes)
+            all_hits, all_writes = all_hits + hits, all_writes + writes
+    assert all_hits > len(ours) and all_writes > len(ours) // 2
+    assert f"used {all_hits} times" in gofast.explain(ours)
 
 
 def test_views(pictures: Path) -> None:
