@@ -30,8 +30,8 @@ var formats = []struct {
 	{name: "npz", begun: magic("PK\x05\x06"), open: npy.OpenNPZ}, // an empty archive
 }
 
-func magic(bytes string) func([]byte) bool {
-	return func(head []byte) bool { return strings.HasPrefix(string(head), bytes) }
+func magic(start string) func([]byte) bool {
+	return func(head []byte) bool { return strings.HasPrefix(string(head), start) }
 }
 
 // Text is the name of the format of text files.
