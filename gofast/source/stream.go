@@ -35,7 +35,8 @@ func CompressionOf(head []byte) Compression {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		return Gzip
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}),
+		len(head) >= 4 && binary.LittleEndian.Uint32(head)&^15 == 0x184d2a50: // a frame to skip, as pzstd begins with
 		return Zstd
 	case len(head) >= 4 && bytes.HasPrefix(head, []byte("BZh")) && head[3]-'1' < 9: // then the size of its blocks
 		return Bzip2
@@ -99,7 +100,8 @@ func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
 		if err != nil {
 			return nil, s.fail(err)
 		}
-		s.r = z
+		z.Multistream(false)
+		s.r = &members{z, buffered}
 	case Zstd:
 		window := uint64(max(min(maxWindow, memory), 1<<10))
 		// Only the caller's goroutine decodes: a panic in another one could not be recovered.
@@ -113,6 +115,36 @@ func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
 		s.r = bzip2.NewReader(buffered) // takes up to 4 MB, whatever the file says
 	}
 	return s, nil
+}
+
+// members are gzip's, one after another. Zeros may stand behind each: tapes, and what copies whole blocks, leave them,
+// and Python's gzip takes them so.
+type members struct {
+	*gzip.Reader
+	packed *bufio.Reader
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	for {
+		n, err := m.Reader.Read(p)
+		if err != io.EOF {
+			return n, err
+		}
+		next := byte(0)
+		for err = nil; next == 0 && err == nil; {
+			next, err = m.packed.ReadByte()
+		}
+		if err != nil {
+			return n, err
+		}
+		if err = m.packed.UnreadByte(); err == nil {
+			err = m.Reset(m.packed)
+		}
+		m.Multistream(false)
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
 }
 
 // Read implements io.Reader. Every error but io.EOF is an *errs.Error.

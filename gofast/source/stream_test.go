@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -82,6 +83,24 @@ func TestStreams(t *testing.T) {
 			if _, err := unpack(t, packed[:cut], 1<<30); !errors.Is(err, errs.ErrDamaged) {
 				t.Errorf("%v cut to %d bytes: %v, want ErrDamaged", c, cut, err)
 			}
+		}
+	}
+}
+
+// What stands around packed text and holds none of it: zeros behind members of gzip, frames of zstd to skip.
+func TestPadding(t *testing.T) {
+	data := bytes.Repeat([]byte("some text, "), 20_000)
+	gz, zst := pack(t, Gzip, data, 0), pack(t, Zstd, data, 1<<20)
+	skipped := []byte("\x5f\x2a\x4d\x18\x03\x00\x00\x00abc")
+	for name, packed := range map[string][]byte{
+		"gzip": slices.Concat(gz, make([]byte, 512), gz, make([]byte, 300_000)),
+		"zstd": slices.Concat(skipped, zst, skipped, skipped, zst, skipped),
+	} {
+		if got, err := unpack(t, packed, 1<<30); err != nil || !bytes.Equal(got, slices.Concat(data, data)) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		if _, err := unpack(t, append(packed, "other"...), 1<<30); !errors.Is(err, errs.ErrDamaged) {
+			t.Errorf("%s with something else behind: %v, want ErrDamaged", name, err)
 		}
 	}
 }

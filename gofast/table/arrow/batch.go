@@ -30,8 +30,8 @@ const (
 )
 
 // batch reads the metadata at t, which must have so many parts, each within the body and behind the one before.
-func (f *file) batch(m *message, t ref, parts place, at int64) (*batch, error) {
-	b := &batch{meta: flat{b: m.b}, rows: m.integer(t, 0, 8, 0), body: m.body.Offset}
+func (f *file) batch(m *message, t ref, parts place, at int64) (b *batch, err error) {
+	b = &batch{meta: flat{b: m.b}, rows: m.integer(t, 0, 8, 0), body: m.body.Offset}
 	var hasNodes, hasBuffers, hasViews int
 	b.nodes, hasNodes = m.vector(t, 1, nodeSize)
 	b.buffers, hasBuffers = m.vector(t, 2, bufferSize)
@@ -43,6 +43,8 @@ func (f *file) batch(m *message, t ref, parts place, at int64) (*batch, error) {
 			return nil, f.fault(errs.ErrUnsupported, fmt.Sprintf("compression number %d, method %d", number, method)).AtOffset(at)
 		}
 		b.codec = codecs[number]
+	} else if b.codec, err = f.packedAs(m, at); err != nil {
+		return nil, err
 	}
 	bad := func(text string) error { return f.fault(errs.ErrDamaged, "a record batch "+text).AtOffset(at) }
 	switch {

@@ -20,7 +20,7 @@ import (
 func smallFiles(tb testing.TB) map[string][]byte {
 	files := map[string][]byte{}
 	paths, err := filepath.Glob("testdata/*.arrow*")
-	if err != nil || len(paths) != 4 {
+	if err != nil || len(paths) != 5 {
 		tb.Fatal(paths, err)
 	}
 	for _, path := range paths {
@@ -93,6 +93,7 @@ func TestValues(t *testing.T) {
 		{"lists.arrow", "p", []float64{0, 9, 1, 9, 2, 9, 3, 9, 4, 9, 5, 9}},
 		{"texts.arrow", "i", []float64{5, 70000, 5, 9, 5, 5}},
 		{"texts.arrows", "i", []float64{5, 70000, 5, 9, 5, 5}},
+		{"old.arrows", "i", []float64{5, 70000, 5, 9, 5, 5}},
 	} {
 		d, err := decode(t, files[c.file], c.column, &nine)
 		if err != nil {

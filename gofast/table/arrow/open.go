@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -56,6 +57,23 @@ type message struct {
 	header  ref
 	version int64
 	body    parquet.Extent
+}
+
+// IsStream says that a file begins as a stream does: with the marker and a length, or, before version 0.15, with the
+// length alone. That is no text: what follows is a message with a schema, whose first offset has bytes of zero.
+func IsStream(start []byte) bool {
+	if len(start) < 8 {
+		return false
+	}
+	length := binary.LittleEndian.Uint32(start)
+	if length == goesOn {
+		return true
+	}
+	m := flat{b: start[4:min(int64(len(start)), 4+int64(length))]}
+	root := m.root()
+	version, kind := m.integer(root, 0, 2, 0), m.integer(root, 1, 1, 0)
+	hasHeader, body := m.field(root, 2) != 0, m.integer(root, 3, 8, 0)
+	return !m.bad && hasHeader && kind == schemaMessage && version >= 0 && version <= version5 && body == 0
 }
 
 // Open reads the metadata of a file or a stream. The reader owns from when there is no error.
@@ -174,17 +192,21 @@ func (f *file) readStream() error {
 	size := f.Size()
 	for at, first := int64(0), true; at < size; first = false {
 		var start [8]byte
-		if size-at < int64(len(start)) {
-			return f.fault(errs.ErrDamaged, "the stream was cut inside of a message").AtOffset(at)
-		}
-		if err := f.ReadFull(start[:], at); err != nil {
+		prefix := min(size-at, int64(len(start)))
+		if err := f.ReadFull(start[:prefix], at); err != nil {
 			return err
 		}
-		length := int64(int32(binary.LittleEndian.Uint32(start[4:])))
-		if binary.LittleEndian.Uint32(start[:]) != goesOn || length < 0 {
+		length, whole := int64(int32(binary.LittleEndian.Uint32(start[4:]))), int64(8)
+		if first := binary.LittleEndian.Uint32(start[:]); first != goesOn {
+			length, whole = int64(int32(first)), 4
+		}
+		switch {
+		case prefix < whole:
+			return f.fault(errs.ErrDamaged, "the stream was cut inside of a message").AtOffset(at)
+		case length < 0:
 			return f.fault(errs.ErrDamaged, "no message begins here").AtOffset(at)
 		}
-		if at += int64(len(start)); length == 0 {
+		if at += whole; length == 0 {
 			if at != size {
 				return f.fault(errs.ErrUnsupported, "something stands behind the end of the stream: write one stream to a file").AtOffset(at)
 			}
@@ -254,6 +276,27 @@ func (f *file) message(all []byte, at int64) (*message, error) {
 		return nil, f.fault(errs.ErrDamaged, "a message that cannot be read").AtOffset(at)
 	}
 	return m, nil
+}
+
+// packedAs is the compression that a message's notes name: version 0.17 had no other place for it.
+func (f *file) packedAs(m *message, at int64) (codec parquet.Codec, err error) {
+	if m.version != version4 {
+		return parquet.Stored, nil
+	}
+	for _, note := range m.tables(m.root(), 4) {
+		if m.text(note, 0) != "ARROW:experimental_compression" {
+			continue
+		}
+		switch name := strings.ToLower(m.text(note, 1)); name {
+		case "lz4":
+			return parquet.LZ4Frame, nil
+		case "zstd":
+			return parquet.Zstd, nil
+		default:
+			return codec, f.fault(errs.ErrUnsupported, fmt.Sprintf("compression %q", name)).AtOffset(at)
+		}
+	}
+	return parquet.Stored, nil
 }
 
 // add takes a record batch or a dictionary.

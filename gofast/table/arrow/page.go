@@ -80,6 +80,9 @@ func (p *part) next() ([]byte, error) {
 	return dst, p.memory.Unpack(p.b.codec, stored, dst)
 }
 
+// uncounted stands for a number of nulls that the writer did not know.
+const uncounted = -1
+
 // part begins a field: its values, and which of them are there.
 func (p *part) begin() (page parquet.Page, err error) {
 	n, nulls := p.b.node(p.node)
@@ -88,7 +91,7 @@ func (p *part) begin() (page parquet.Page, err error) {
 	switch {
 	case err != nil:
 		return page, err
-	case n < 0 || n > mostRows || nulls < 0 || nulls > n:
+	case n < 0 || n > mostRows || nulls < uncounted || nulls > n:
 		return page, parquet.Damaged("%d values, %d of them null", n, nulls)
 	}
 	page = parquet.Page{Count: int(n), Present: int(n - nulls)}
@@ -99,7 +102,11 @@ func (p *part) begin() (page parquet.Page, err error) {
 		return page, parquet.Damaged("%d bytes say which of %d values are null", len(valid), n)
 	}
 	present := 0
-	if page.Defs, present, err = p.levels(valid, page.Count); err == nil && present != page.Present {
+	page.Defs, present, err = p.levels(valid, page.Count)
+	if nulls == uncounted {
+		page.Present = present
+	}
+	if err == nil && present != page.Present {
 		err = parquet.Damaged("%d of %d values are null, %d are declared", page.Count-present, n, nulls)
 	}
 	return page, err

@@ -102,7 +102,7 @@ func (r *reader) sample() (*sample, error) {
 
 // unpackable names a format that is read, but not through a stream.
 func unpackable(text []byte) string {
-	for magic, name := range map[string]string{"PAR1": "Parquet", "\x93NUMPY": "npy", "PK\x03\x04": "npz or zip"} {
+	for magic, name := range map[string]string{"PAR1": "Parquet", "ARROW1": "Arrow", "\xff\xff\xff\xff": "Arrow", "\x93NUMPY": "npy", "PK\x03\x04": "npz or zip"} {
 		if bytes.HasPrefix(text, []byte(magic)) {
 			return name
 		}

@@ -2,7 +2,7 @@
 package formats
 
 import (
-	"bytes"
+	"strings"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/foreign"
@@ -18,15 +18,20 @@ import (
 // matches none of them, and none of the formats that package foreign names, is taken
 // for CSV text. The CSV reader checks that it is text.
 var formats = []struct {
-	name, magic string
-	open        func(*source.File, table.Options) (table.Reader, error)
+	name  string
+	begun func(head []byte) bool
+	open  func(*source.File, table.Options) (table.Reader, error)
 }{
-	{name: "parquet", magic: "PAR1", open: parquet.Open},
-	{name: "arrow", magic: "ARROW1", open: arrow.Open},
-	{name: "arrow", magic: "\xff\xff\xff\xff", open: arrow.Open}, // a stream
-	{name: "npy", magic: "\x93NUMPY", open: npy.Open},
-	{name: "npz", magic: "PK\x03\x04", open: npy.OpenNPZ},
-	{name: "npz", magic: "PK\x05\x06", open: npy.OpenNPZ}, // an empty archive
+	{name: "parquet", begun: magic("PAR1"), open: parquet.Open},
+	{name: "arrow", begun: magic("ARROW1"), open: arrow.Open},
+	{name: "arrow", begun: arrow.IsStream, open: arrow.Open},
+	{name: "npy", begun: magic("\x93NUMPY"), open: npy.Open},
+	{name: "npz", begun: magic("PK\x03\x04"), open: npy.OpenNPZ},
+	{name: "npz", begun: magic("PK\x05\x06"), open: npy.OpenNPZ}, // an empty archive
+}
+
+func magic(start string) func([]byte) bool {
+	return func(head []byte) bool { return strings.HasPrefix(string(head), start) }
 }
 
 // Text is the name of the format of text files.
@@ -35,7 +40,7 @@ const Text = "csv"
 // Of is the name of the format of a file that begins with head; "" for text, and for all that is no table.
 func Of(head []byte) string {
 	for _, format := range formats {
-		if bytes.HasPrefix(head, []byte(format.magic)) {
+		if format.begun(head) {
 			return format.name
 		}
 	}
@@ -52,7 +57,7 @@ func Open(f *source.File, options table.Options) (table.Reader, error) {
 		return nil, err
 	}
 	for _, format := range formats {
-		if bytes.HasPrefix(head, []byte(format.magic)) {
+		if format.begun(head) {
 			return format.open(f, options)
 		}
 	}

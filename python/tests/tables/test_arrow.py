@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -389,6 +390,112 @@ def test_old_metadata(tmp_path: Path) -> None:
         table, tmp_path / "t.arrow", metadata_version=pa.ipc.MetadataVersion.V4, use_legacy_format=True
     )
     assert_same(stored(path, fill_value=7), want(path, fill=7))
+
+
+def test_a_file_of_version_0_17() -> None:
+    """pyarrow has it among its tests."""
+    path = Path(pa.__file__).parent / "tests/data/feather/v0.17.0.version.2-compression.lz4.feather"
+    if not path.exists():
+        pytest.skip("this pyarrow came without its tests")
+    assert_same(stored(path), want(path))
+
+
+def as_0_17(path: Path, table: pa.Table, codec: str, note: str) -> Path:
+    """A stream whose record batches name their codec in a note, as 0.17 did, and not where it belongs."""
+    options = pa.ipc.IpcWriteOptions(compression=codec, metadata_version=pa.ipc.MetadataVersion.V4)
+    with pa.ipc.new_stream(path, table.schema, options=options) as out:
+        for part in table.to_batches(max_chunksize=300):
+            out.write_batch(part, custom_metadata={"ARROW:experimental_compression": note})
+    content, at = bytearray(path.read_bytes()), 0
+
+    def table_at(at: int) -> int:
+        return at + struct.unpack_from("<I", content, at)[0]
+
+    def field(of: int, number: int) -> int:  # where its offset stands
+        vtable = of - struct.unpack_from("<i", content, of)[0]
+        return vtable + 4 + 2 * number if 4 + 2 * number < content[vtable] else 0
+
+    def place(of: int, number: int) -> int:
+        slot = field(of, number)
+        return of + struct.unpack_from("<H", content, slot)[0] if slot and content[slot] else 0
+
+    while length := struct.unpack_from("<I", content, at + 4)[0]:
+        message = table_at(at + 8)
+        body, kind = place(message, 3), place(message, 1)
+        if content[kind] == 3:
+            slot = field(table_at(place(message, 2)), 3)
+            assert content[slot] != 0
+            content[slot] = 0
+        at += 8 + length + (struct.unpack_from("<q", content, body)[0] if body else 0)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(("codec", "note"), [("lz4", "LZ4"), ("lz4", "lz4"), ("zstd", "ZSTD")])
+def test_a_codec_named_in_a_note(codec: str, note: str, tmp_path: Path) -> None:
+    table = pa.table({"x": np.arange(1000) % 9, "y": np.linspace(0, 1, 1000)})
+    path = as_0_17(tmp_path / "t.arrows", table, codec, note)
+    assert read(path).equals(table)
+    assert_same(stored(path), want(path))
+
+
+def test_an_unknown_codec_named_in_a_note(tmp_path: Path) -> None:
+    path = as_0_17(tmp_path / "t.arrows", pa.table({"x": np.arange(1000)}), "lz4", "snappy")
+    with pytest.raises(pa.ArrowInvalid):
+        read(path)
+    with pytest.raises(errors.UnsupportedError, match="snappy"):
+        TableDataset(path, label=None)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("version", [pa.ipc.MetadataVersion.V4, pa.ipc.MetadataVersion.V5])
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_stream_without_markers(codec: Any, version: Any, ended: bool, tmp_path: Path) -> None:
+    """Those before version 0.15, also without the zero at the end."""
+    words = pa.array(["a", "b", "c"] * 200).dictionary_encode()
+    holes = pa.array([None, 1, 2] * 200)
+    table = pa.table({"x": np.arange(600), "y": holes, "label": words, **{f"c{i}": holes for i in range(99)}})
+    path = write(table, tmp_path / "t.arrows", codec, 250, use_legacy_format=True, metadata_version=version)
+    if not ended:
+        path.write_bytes(path.read_bytes()[:-4])
+    made = TableDataset(path, fill_value=5)
+    assert_same(
+        made[:]["features"].double(),
+        torch.from_numpy(table.drop(["label"]).to_pandas().fillna(5).to_numpy(np.float64)),
+    )
+    assert [made.classes[i] for i in made.targets] == table["label"].to_pylist()
+    content = path.read_bytes()
+    for end in (4, 100, len(content) // 2, len(content) - 6):
+        path.write_bytes(content[:end])
+        with pytest.raises(errors.GofastError):
+            TableDataset(path, fill_value=5)
+
+
+@pytest.mark.parametrize("name", ["t.arrow", "t.arrows"])
+def test_linked_blocks_with_checksums(name: str, tmp_path: Path) -> None:
+    """What polars makes of LZ4, where a buffer takes several blocks."""
+    frame = pl.DataFrame({"x": np.tile(np.arange(1000.0), 300), "y": np.arange(300_000) % 7})
+    path = tmp_path / name
+    (frame.write_ipc_stream if path.suffix == ".arrows" else frame.write_ipc)(path, compression="lz4")
+    assert_same(stored(path), torch.from_numpy(frame.to_numpy()))
+    content = bytearray(path.read_bytes())
+    block = content.index(b"\x04\x22\x4d\x18") + 40_000  # inside the first
+    content[block] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(errors.DamagedError, match="checksum"):
+        TableDataset(path, label=None)
+
+
+def test_nulls_that_nobody_counted(tmp_path: Path) -> None:
+    """-1 stands for a number that the writer did not know."""
+    table = pa.table({"x": [7, 8, None], "y": [0.5, 1.5, 2.5]})
+    path = write(table, tmp_path / "t.arrow")
+    content = path.read_bytes()
+    node = struct.pack("<qq", 3, 1)
+    assert content.count(node) == 1
+    path.write_bytes(content.replace(node, struct.pack("<qq", 3, -1)))
+    assert read(path).equals(table)
+    assert_same(stored(path, fill_value=4), want(path, fill=4))
 
 
 def test_errors_say_where(tmp_path: Path) -> None:

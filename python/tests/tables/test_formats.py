@@ -94,6 +94,8 @@ FORMATS: dict[str, tuple[bytes, str]] = {
     "utf-32": (CSV.decode().encode("utf-32"), "UTF-32"),
     "parquet in gzip": (gzip.compress(by(FRAME.to_parquet)), "Parquet.*unpack"),
     "npy in gzip": (gzip.compress(by(lambda out: np.save(out, np.zeros((3, 2))))), "npy.*unpack"),
+    "arrow in gzip": (gzip.compress(by(FRAME.to_feather)), "Arrow.*unpack"),
+    "arrow stream in bzip2": (bz2.compress(by(pl.from_pandas(FRAME).write_ipc_stream)), "Arrow.*unpack"),
     "json in gzip": (gzip.compress(FRAME.to_json().encode()), "JSON"),
     "json in bzip2": (bz2.compress(FRAME.to_json().encode()), "JSON"),
     "pickle in gzip": (gzip.compress(pickle.dumps(FRAME)), "pickle"),

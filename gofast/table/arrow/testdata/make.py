@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,10 +13,10 @@ HERE = Path(__file__).parent
 ROWS = 6
 
 
-def file(name: str, table: pa.Table, codec: str | None = None, rows: int = 4) -> None:
+def file(name: str, table: pa.Table, codec: str | None = None, rows: int = 4, **options: Any) -> None:
     """A stream where the name ends so, else a file; batches of at most so many rows."""
     new = pa.ipc.new_stream if name.endswith(".arrows") else pa.ipc.new_file
-    with new(HERE / name, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as out:
+    with new(HERE / name, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec, **options)) as out:
         out.write_table(table, max_chunksize=rows)
 
 
@@ -56,3 +57,4 @@ TEXTS = pa.table(
 )
 file("texts.arrow", TEXTS)
 file("texts.arrows", TEXTS, "zstd", 3)
+file("old.arrows", TEXTS, None, 3, use_legacy_format=True, metadata_version=pa.ipc.MetadataVersion.V4)
