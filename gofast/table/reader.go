@@ -82,6 +82,8 @@ type Selection struct {
 	Fill     *float64 // replaces empty, null and NaN feature cells, by NaN too; nil: they are ErrMissing
 	// Fills, in place of Fill, has one for every value of a row of the matrix; nil: Fill for all.
 	Fills []*float64
+	// Rounds says that integers which no type holds beside the other values are rounded at last: Range notes them.
+	Rounds bool
 	// Verbatim says that text labels are meant as text, also where one looks like a number.
 	Verbatim bool
 	// Codings, by position in Columns(), are of the features that hold no numbers. A
@@ -109,6 +111,8 @@ type Matrix struct {
 	Data  []byte
 	Type  Type
 	Width int
+	// Rounds says that Type, a float, holds each value rounded once, as numpy's astype does.
+	Rounds bool
 }
 
 // RowBytes is the length of one row.
@@ -150,6 +154,10 @@ type Options struct {
 	Budget  *limits.Budget
 	// Delimiter is the byte between the cells of a text file; 0: as its head shows.
 	Delimiter byte
+	// Decimal is what stands for the decimal point in a text file, and Thousands between thousands; 0: a point, and nothing.
+	Decimal, Thousands byte
+	// Encoding has the characters of the bytes from 128 on, of a text file that is not UTF-8; -1 is none. nil: UTF-8.
+	Encoding []rune
 	// SkipRows is how many lines of a text file stand before the table.
 	SkipRows int
 	// Header says whether the first line of a text file names the columns; nil: the

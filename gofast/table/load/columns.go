@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -35,6 +36,11 @@ func open(ctx context.Context, paths []string, options Options) (*opened, error)
 	lim := options.Limits.WithDefaults()
 	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, texts: options.Texts, budget: limits.NewBudget(lim.Memory), exact: true,
 		rests: options.streamed && options.FS == nil}
+	if options.Rounds != "" {
+		if o.rounds = table.TypeNamed(options.Rounds); o.rounds < table.Float32 {
+			return nil, errs.New(errs.ErrConfig, "open", fmt.Sprintf("rounds=%q is not \"float32\" or \"float64\"", options.Rounds))
+		}
+	}
 	if err := o.openAll(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
@@ -47,14 +53,15 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 	if threads <= 0 {
 		threads = engine.Threads()
 	}
-	delimiter, err := options.delimiter()
+	notation, err := options.notation()
 	if err != nil {
 		return err
 	}
 	if options.streamed {
 		o.scratch = &table.Scratch{}
 	}
-	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
+	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: notation.delimiter, Decimal: notation.decimal,
+		Thousands: notation.thousands, Encoding: options.Encoding, SkipRows: options.SkipRows,
 		Threads: threads, Limits: lim, Budget: o.budget, Scratch: o.scratch}
 	var done atomic.Int64 // bytes of all sources
 	total := int64(0)     // set before decoding starts
@@ -103,7 +110,7 @@ func (o *opened) openFile(ctx context.Context, path string, fsys fs.FS) (*source
 func (o *opened) choose(options Options) error {
 	last := len(o.readers) - 1
 	path, columns, dropped := o.files[last].Path(), o.readers[last].Columns(), o.readers[last].Dropped()
-	sel := table.Selection{Fill: (*float64)(options.FillValue), Verbatim: options.verbatim()}
+	sel := table.Selection{Fill: (*float64)(options.FillValue), Rounds: o.rounds != table.Invalid, Verbatim: options.verbatim()}
 	for _, ref := range options.Label {
 		i, ok := find(columns, ref)
 		if !ok {
@@ -363,19 +370,36 @@ func since(c table.Column) string {
 	return "dates"
 }
 
-// delimiter checks the options that say how a text file is split into cells.
-func (t *Options) delimiter() (byte, error) {
+// notation is how text files write numbers and cells; 0 where the file says so, or what is usual.
+type notation struct{ delimiter, decimal, thousands byte }
+
+// notation checks the options that say how a text file is read.
+func (t *Options) notation() (n notation, err error) {
+	bad := func(format string, args ...any) error { return errs.New(errs.ErrConfig, "open", fmt.Sprintf(format, args...)) }
 	if t.SkipRows < 0 {
-		return 0, errs.New(errs.ErrConfig, "open", fmt.Sprintf("skiprows=%d: give the number of lines before the table", t.SkipRows))
+		return n, bad("skiprows=%d: give the number of lines before the table", t.SkipRows)
 	}
-	if t.Delimiter == "" {
-		return 0, nil
+	if t.Encoding != nil && len(t.Encoding) != 128 {
+		return n, bad("encoding: %d characters, 128 are expected", len(t.Encoding))
 	}
-	c := t.Delimiter[0]
-	letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-	if len(t.Delimiter) != 1 || c >= 0x7f || c < ' ' && c != '\t' || c >= '0' && c <= '9' || letter || strings.IndexByte(`"+-.`, c) >= 0 {
-		return 0, errs.New(errs.ErrConfig, "open", fmt.Sprintf(
-			"delimiter=%q: give one ASCII character that no number has, such as \";\"", errs.Cut(t.Delimiter)))
+	one := func(option, value, not, such string) byte {
+		if value == "" || err != nil {
+			return 0
+		}
+		c := value[0]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if len(value) != 1 || c >= 0x7f || c < ' ' && c != '\t' || c >= '0' && c <= '9' || letter || strings.IndexByte(not, c) >= 0 {
+			err = bad("%s=%q: give one ASCII character that no number has, such as %q", option, errs.Cut(value), such)
+		}
+		return c
 	}
-	return c, nil
+	n = notation{one("delimiter", t.Delimiter, `"+-.`, ";"), one("decimal", t.Decimal, "\"+-\t ", ","), one("thousands", t.Thousands, "\"+-\t", ",")}
+	if n.decimal == '.' { // as without
+		n.decimal = 0
+	}
+	point := cmp.Or(n.decimal, '.')
+	if err == nil && n.thousands == point {
+		err = bad("thousands=%q is the decimal point: give decimal=\",\" too, or another character", t.Thousands)
+	}
+	return n, err
 }

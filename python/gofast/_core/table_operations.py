@@ -78,6 +78,9 @@ class Selection(Features, Codings):
     classes: dict[str, Any] | None
     header: bool | None
     delimiter: str
+    decimal: str
+    thousands: str
+    encoding: list[int] | None
     skiprows: int
 
 
@@ -86,6 +89,7 @@ class Sources(Selection):
 
     paths: list[str]
     texts: list[ColumnText]
+    rounds: str
     threads: int
     limits: dict[str, int]
 

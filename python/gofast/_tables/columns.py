@@ -12,6 +12,7 @@ from .._core.table_operations import Selection
 from .._core.warn import warn
 from .._loader.classes import LabelType, Name
 from .codings import Named, Unit, coding_options
+from .encodings import upper_half
 from .features import Column, FillValue, column_list, feature_options
 from .label import DEFAULT_LABEL, DefaultLabel, Label
 
@@ -33,6 +34,9 @@ def selection(
     categories: Mapping[str, Named] | None = None,
     dates: Mapping[str, Unit] | None = None,
     delimiter: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    encoding: str = "utf-8",
     skiprows: int = 0,
 ) -> Selection:
     """The options that shape the decoded table, in the form that the engine takes."""
@@ -46,7 +50,10 @@ def selection(
         **feature_options(columns, exclude, fill_value),
         **coding_options(categories, dates),
         "header": None if header == "auto" else header,
-        "delimiter": _delimiter(delimiter),
+        "delimiter": _character("delimiter", delimiter, ";"),
+        "decimal": _character("decimal", decimal, ","),
+        "thousands": _character("thousands", thousands, ","),
+        "encoding": upper_half(encoding),
         "skiprows": _lines(skiprows),
     }
 
@@ -57,11 +64,12 @@ def _classes(class_to_idx: Mapping[Name, int]) -> dict[str, Any]:
     return {kind: names, "numbers": list(class_to_idx.values())}
 
 
-def _delimiter(value: str | None) -> str:
-    if value is None:
+def _character(option: str, value: str | None, such: str) -> str:
+    if value is None and option != "decimal":
         return ""
     if not isinstance(value, str) or not value:
-        raise errors.OptionError(f'delimiter={value!r}: give one character, such as ";", or None')
+        rest = "" if option == "decimal" else ", or None"
+        raise errors.OptionError(f'{option}={value!r}: give one character, such as "{such}"{rest}')
     return value
 
 
