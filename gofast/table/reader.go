@@ -47,6 +47,8 @@ type Column struct {
 	TextRow  int64
 	TextCell string
 	TextWhy  string
+	// Mixed says that a text file's first rows have numbers too in the column: then its texts are no column of texts.
+	Mixed bool
 	// Clock says that the cells are times of a day: since midnight, and not since 1970.
 	Clock bool
 	// Bool says that the cells are booleans, stored as 0 and 1.

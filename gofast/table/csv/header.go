@@ -143,6 +143,7 @@ func (r *reader) guessTypes(rows [][][]byte) {
 			f.small = f.small && k == intCell && bits <= math.MaxUint8
 		}
 		f.Bool = truths && !f.Text
+		f.Mixed = f.Text && numbers
 		f.blank = !numbers && !truths && !f.Text
 		f.Sampled = true
 		f.Hint = table.Uint8

@@ -29,14 +29,15 @@ type notation struct {
 // plain is a number in Go's notation, made in buf. As in pandas, what stands between thousands counts only behind a digit
 // of the integer part, and not where: 1,2,3 is 123. A text that is no number of this notation becomes none of Go's.
 func (n notation) plain(buf, text []byte) []byte {
-	whole := true
+	whole, pairs := true, false
 	for i, c := range text {
-		digit := i > 0 && text[i-1]-'0' <= 9
 		switch {
-		case c == n.thousands && n.thousands != 0:
-			if !whole || !digit && (i == 0 || text[i-1] != c) {
+		case c == n.thousands && c != 0:
+			pair := i > 0 && text[i-1] == c
+			if !whole || i == 0 || text[i-1]-'0' > 9 && !pair {
 				return nil
 			}
+			pairs = pairs || pair
 			continue
 		case c == n.point && c != 0:
 			c = '.'
@@ -44,9 +45,8 @@ func (n notation) plain(buf, text []byte) []byte {
 			return nil
 		}
 		if c == '.' || c|0x20 == 'e' {
-			whole = false
-			if i > 1 && !digit && text[i-1] == n.thousands && text[i-2] == n.thousands {
-				return nil // two of them are for integers, as in pandas
+			if whole = false; pairs { // which only integers have
+				return nil
 			}
 		}
 		buf = append(buf, c)

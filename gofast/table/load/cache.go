@@ -105,6 +105,3 @@ func (o *opened) cacheMeta() cache.Meta {
 	}
 	return meta
 }
-
-// VerifyCache reads the whole cache at path and compares its checksums.
-func VerifyCache(ctx context.Context, path string) error { return cache.Verify(ctx, path) }

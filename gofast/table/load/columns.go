@@ -129,7 +129,7 @@ func (o *opened) choose(options Options) error {
 		return err
 	}
 	if last > 0 {
-		if err := sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns, sel); err != nil {
+		if err := o.sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns, sel); err != nil {
 			return err
 		}
 	}
@@ -276,12 +276,8 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 			c.Text, c.Bool, c.Hint = false, false, hintOf(coding)
 		}
 		if c.Text {
-			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; number its words with categories=, keep it with text=, leave it out with exclude=, "+
-				"or choose the features with columns="+c.TextWhy).At(path).InColumn(c.Name)
-			if c.Sampled {
-				o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
-			}
-			return err
+			return o.text(path, c, "the column holds text, which cannot be a feature; number its words with categories=, keep it with text=, leave it out with exclude=, "+
+				"or choose the features with columns="+c.TextWhy)
 		}
 		if slices.Contains(sel.Labels, i) {
 			return errs.New(errs.ErrSchema, "open", "the column is both a feature and a label or a text").At(path).InColumn(c.Name)
@@ -320,12 +316,26 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 	return nil
 }
 
+// text is the error of a column of text in the file that was opened last, with the place of its first text. Among numbers,
+// it is the error that decoding would give.
+func (o *opened) text(path string, c table.Column, why string) error {
+	err := errs.New(errs.ErrSchema, "open", why).At(path).InColumn(c.Name)
+	if c.Mixed {
+		err.Kind, err.Text = errs.ErrValue, "the cell is not a number: leave the column out with columns=, or correct the cell"+c.TextWhy
+	}
+	if c.Sampled {
+		o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
+	}
+	return err
+}
+
 // sameColumns compares the columns of two files of one table. The labels of a text
 // file are checked later, cell by cell, when their kind is known. A column with a
 // coding was checked together with the coding.
-func sameColumns(pathA string, a []table.Column, pathB string, b []table.Column, sel table.Selection) error {
+func (o *opened) sameColumns(pathA string, a []table.Column, pathB string, b []table.Column, sel table.Selection) error {
+	const rule = ": files of one table must have the same columns in the same order"
 	bad := func(format string, args ...any) error {
-		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+": files of one table must have the same columns in the same order").At(pathB)
+		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+rule).At(pathB)
 	}
 	if len(a) != len(b) {
 		return bad("%d columns, but %s has %d", len(b), pathA, len(a))
@@ -338,6 +348,8 @@ func sameColumns(pathA string, a []table.Column, pathB string, b []table.Column,
 		case coded && a[i].Clock != b[i].Clock:
 			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), since(b[i]), since(a[i]), pathA)
 		case coded, a[i].Unseen || b[i].Unseen, a[i].Sampled && b[i].Sampled && slices.Contains(sel.Labels, i):
+		case b[i].Text && !a[i].Text:
+			return o.text(pathB, b[i], fmt.Sprintf("the column holds text, but %s in %s", holds(a[i]), pathA)+rule+b[i].TextWhy)
 		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, isInt(a[i]) != isInt(b[i]) && !a[i].Sampled && !b[i].Sampled:
 			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), holds(b[i]), holds(a[i]), pathA)
 		case !slices.Equal(a[i].Shape, b[i].Shape):
@@ -375,7 +387,9 @@ type notation struct{ delimiter, decimal, thousands byte }
 
 // notation checks the options that say how a text file is read.
 func (t *Options) notation() (n notation, err error) {
-	bad := func(format string, args ...any) error { return errs.New(errs.ErrConfig, "open", fmt.Sprintf(format, args...)) }
+	bad := func(format string, args ...any) error {
+		return errs.New(errs.ErrConfig, "open", fmt.Sprintf(format, args...))
+	}
 	if t.SkipRows < 0 {
 		return n, bad("skiprows=%d: give the number of lines before the table", t.SkipRows)
 	}

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from .. import errors
-from .._core.table_operations import Selection
+from .._core.table_operations import Options, Selection
 from .._core.warn import warn
-from .._loader.classes import LabelType, Name
-from .codings import Named, Unit, coding_options
+from .._loader.classes import Classes, LabelType, Name, numbered
+from .codings import Categories, Dates, Named, Unit, categorized, coding_options, counted
 from .encodings import upper_half
 from .features import Column, FillValue, column_list, feature_options
 from .label import DEFAULT_LABEL, DefaultLabel, Label
@@ -56,6 +56,19 @@ def selection(
         "encoding": upper_half(encoding),
         "skiprows": _lines(skiprows),
     }
+
+
+def verified(
+    *, classes: Classes | None = None, categories: Categories | None = None, dates: Dates | None = None, **others: Any
+) -> Options:
+    """The options that a table is verified with: those of a dataset of float32."""
+    config = selection(
+        class_to_idx=None if classes is None else numbered(classes),
+        categories=categorized(categories),
+        dates=counted(dates),
+        **others,
+    )
+    return {**config, "texts": [], "rounds": "float32"}
 
 
 def _classes(class_to_idx: Mapping[Name, int]) -> dict[str, Any]:
