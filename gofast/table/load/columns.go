@@ -95,7 +95,16 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 			return errs.New(errs.ErrLimit, "open", "too many rows").At(path)
 		}
 	}
+	isText := func(r table.Reader) bool { _, is := r.(table.Liner); return is }
+	if options.foreign() && !slices.ContainsFunc(o.readers, isText) {
+		return errs.New(errs.ErrConfig, "open", "decimal=, thousands= and encoding= are for text files: leave them out").At(paths[0])
+	}
 	return nil
+}
+
+// foreign says that numbers or characters are written in another way than usual.
+func (t *Options) foreign() bool {
+	return t.Decimal != "" && t.Decimal != "." || t.Thousands != "" || t.Encoding != nil
 }
 
 func (o *opened) openFile(ctx context.Context, path string, fsys fs.FS) (*source.File, error) {
@@ -316,12 +325,12 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 	return nil
 }
 
-// text is the error of a column of text in the file that was opened last, with the place of its first text. Among numbers,
-// it is the error that decoding would give.
+// text is the error of a column of text in the file that was opened last, with the place of its first text. A text among
+// numbers is a bad value, as it is where it stands further down.
 func (o *opened) text(path string, c table.Column, why string) error {
 	err := errs.New(errs.ErrSchema, "open", why).At(path).InColumn(c.Name)
 	if c.Mixed {
-		err.Kind, err.Text = errs.ErrValue, "the cell is not a number: leave the column out with columns=, or correct the cell"+c.TextWhy
+		err.Kind = errs.ErrValue
 	}
 	if c.Sampled {
 		o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
