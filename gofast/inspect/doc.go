@@ -31,5 +31,8 @@ func (o *Options) complete() error {
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}
+	if o.Table.Rounds == "" { // as samples are of float32 by default
+		o.Table.Rounds = "float32"
+	}
 	return o.Limits.Validate()
 }

@@ -150,11 +150,11 @@ class TableDataset(TextRows):
         batch_transform: called with each batch's samples [n, *shape], in Python.
         delimiter: the character between the cells of a text file. The default is found from the
             first rows: one of ``, ; |`` and tab. ``" "`` is possible too, but never guessed.
-        decimal: what stands for the decimal point in the numbers of a text file: ``","`` in most of Europe. It is
-            no delimiter then, unless no other one parts the cells.
-        thousands: what stands between thousands there, such as ``","`` or ``"."``: it is dropped, as in pandas.
-        encoding: of a text file: UTF-8, or any encoding of single bytes that Python knows and that has ASCII's
-            characters, such as ``"latin-1"`` or ``"cp1252"``.
+        decimal: what stands for the decimal point in a text file's numbers: ``","`` in most of Europe. It
+            is no delimiter then, unless no other one parts the cells.
+        thousands: what stands between thousands there, such as ``","`` or ``"."``: dropped, as in pandas.
+        encoding: of a text file: UTF-8, or any encoding of single bytes that Python knows and that has
+            ASCII's characters, such as ``"latin-1"`` or ``"cp1252"``.
         skiprows: lines of a text file before its header: a title, comments.
         cache: path of an .npz that keeps the decoded table: later opens map it in
             milliseconds, and processes share it. It also makes tables larger than memory possible.

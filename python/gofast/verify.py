@@ -1,4 +1,4 @@
-"""verify: reads a file whole, and says what opening it would say, or whether a cache still holds what was written."""
+"""verify: reads a file whole, and says what opening it would say, or whether a cache is as it was written."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from ._tables.sources import Path
 
 
 def verify(path: Path, **options: Any) -> None:
-    """Reads a table, a cache of a table or of pictures, or a preprocessed set, and raises what is wrong with it.
+    """Reads a table, a cache of a table or of pictures, or a preprocessed set, and raises what is wrong.
 
-    Opening a cache checks only its header; this compares all checksums, and finds a flipped bit anywhere. A table is
-    read as :class:`gofast.TableDataset` reads it, with the same errors, and is not kept. For folders of pictures and
-    for many files, there is the command ``gofast verify``.
+    Opening a cache checks only its header; this compares all checksums, and finds a flipped bit anywhere. A
+    table is read as :class:`gofast.TableDataset` reads it, with the same errors, and is not kept. For folders
+    of pictures and for many files, there is the command ``gofast verify``.
 
     Args:
-        path: a table; the file that was given as ``cache=``, or its folder; or that of :func:`gofast.preprocess`.
+        path: a table; the file that was given as ``cache=``, or its folder; or that of
+            :func:`gofast.preprocess`.
         options: those of TableDataset that say what a table's columns and cells are: ``label``, ``columns``,
             ``exclude``, ``fill_value``, ``header``, ``delimiter`` and their kin.
 

@@ -71,6 +71,5 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _convert(given: argparse.Namespace) -> None:
-    convert(
-        given.src if len(given.src) > 1 else given.src[0], given.dst, **output.table_options(given), threads=given.threads
-    )
+    src = given.src if len(given.src) > 1 else given.src[0]
+    convert(src, given.dst, **output.table_options(given), threads=given.threads)

@@ -129,7 +129,8 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 
 def table_options(given: argparse.Namespace) -> dict[str, Any]:
     """These options, by the names that they have in Python."""
-    named = ("delimiter", "decimal", "thousands", "encoding", "skiprows", "columns", "exclude", "fill_value", "label_type")
+    named = ["delimiter", "decimal", "thousands", "encoding", "skiprows"]
+    named += ["columns", "exclude", "fill_value", "label_type"]
     return {
         "label": DEFAULT_LABEL if given.label is None else given.label or None,
         "header": {"yes": True, "no": False}.get(given.header, "auto"),

@@ -20,8 +20,8 @@ from ..verify import verify
 from . import output
 from .found import verify_text
 
-_DESCRIPTION = """Decodes every picture to its last row and reads every table whole, as training would: it says what
-gofast.TableDataset would say, with these options. Columns of text are not checked, and are named.
+_DESCRIPTION = """Decodes every picture to its last row and reads every table whole, as training would: it
+says what gofast.TableDataset would say, with these options. Columns of text are not checked, and are named.
 
 Pictures that gofast does not decode, and those that it finds damaged, are decoded by Pillow, whose word
 counts in training too. Of gofast's caches, and of preprocessed sets that are given, all checksums are

@@ -59,7 +59,11 @@ def selection(
 
 
 def verified(
-    *, classes: Classes | None = None, categories: Categories | None = None, dates: Dates | None = None, **others: Any
+    *,
+    classes: Classes | None = None,
+    categories: Categories | None = None,
+    dates: Dates | None = None,
+    **others: Any,
 ) -> Options:
     """The options that a table is verified with: those of a dataset of float32."""
     config = selection(

@@ -146,7 +146,8 @@ def _cached_alone(
         )
     if table.rounded not in ("", config["rounds"]):
         raise errors.OptionError(
-            f"{path} is a cache, whose integers were rounded to {table.rounded}: for another dtype, open its sources"
+            f"{path} is a cache, whose integers were rounded to {table.rounded}: "
+            "for another dtype, open its sources"
         )
     held = list(table.layout.labels)
     if config["label"] and config["label"] != held and not config["label_optional"]:

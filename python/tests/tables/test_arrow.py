@@ -401,7 +401,7 @@ def test_errors_say_where(tmp_path: Path) -> None:
     assert (caught.value.row, caught.value.column, caught.value.path) == (7, "b", str(path))
     path = write(pa.table({"a": pa.array([1, 2**63], pa.uint64())}), path)
     with pytest.raises(errors.BadValueError, match=str(2**63)) as caught:
-        TableDataset(path, label=None)
+        TableDataset(path, dtype="int64", label=None)
     assert (caught.value.row, caught.value.column) == (1, "a")
     (tmp_path / "big.arrows").write_bytes(write(table, tmp_path / "t.arrows").read_bytes() * 2)
     with pytest.raises(errors.UnsupportedError, match="behind the end of the stream"):
