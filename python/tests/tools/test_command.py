@@ -176,7 +176,7 @@ def test_verify_says_what_opening_says(at: int, tmp_path: Path, capsys: pytest.C
             gofast.verify(path)
         assert str(verified.value) == str(opened.value)
     status, said, _ = run(capsys, "verify", tmp_path)
-    assert status == 1 and said.count(f"line {at + 2}") == 5
+    assert status == 1 and said.count(f"line {at + 2}") == (5 if at else 4)  # a word is a label there
     (tmp_path / "short.csv").unlink()
     assert run(capsys, "verify", tmp_path / "empty.csv", "--fill-value", "0")[0] == 0
 
