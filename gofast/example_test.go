@@ -69,7 +69,7 @@ func ExampleError() {
 
 	_, err := gofast.OpenTable(context.Background(), []string{path}, gofast.TableOptions{}, gather.Transform{})
 	var where *gofast.Error
-	fmt.Println(errors.Is(err, gofast.ErrSchema), errors.As(err, &where))
+	fmt.Println(errors.Is(err, gofast.ErrValue), errors.As(err, &where))
 	fmt.Println(filepath.Base(where.Path), "line", where.Line, "column", where.Column)
 	// Output:
 	// true true

@@ -32,7 +32,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"cache":        working(buildCache),
 	"cache_texts":  working(finishCache),
 	"convert":      working(convertTable),
-	"verify":       working(verifyCache),
+	"verify":       working(verifyTable),
 	"index":        working(scanFolder),
 	"tfrecord":     working(indexRecords),
 	"place":        working(findRow),
@@ -178,12 +178,9 @@ func convertTable(ctx context.Context, t *task, c convertConfig) (any, error) {
 	return nil, load.Convert(ctx, c.Paths, c.Options, c.Destination)
 }
 
-type verifyConfig struct {
-	Path string `json:"path"`
-}
-
-func verifyCache(ctx context.Context, _ *task, c verifyConfig) (any, error) {
-	return nil, load.VerifyCache(ctx, c.Path)
+func verifyTable(ctx context.Context, t *task, c openConfig) (any, error) {
+	c.Progress = t.progress
+	return nil, load.Verify(ctx, c.Paths, c.Options)
 }
 
 // decodeChunksInto decodes into memory of Python's.

@@ -11,12 +11,15 @@ package inspect
 import (
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/table/load"
 )
 
 // Options are those of Scan and Verify. The zero value will do.
 type Options struct {
-	Threads int           `json:"threads"` // 0: all that the process may use
-	Limits  limits.Limits `json:"limits"`
+	Threads int `json:"threads"` // 0: all that the process may use
+	// Table are the options that Verify opens tables with.
+	Table  load.Options  `json:"table"`
+	Limits limits.Limits `json:"limits"`
 	// Progress is called from any goroutine; may be nil. Scan counts files, Verify bytes. The total may grow.
 	Progress func(done, total int64) `json:"-"`
 }
@@ -27,6 +30,9 @@ func (o *Options) complete() error {
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
+	}
+	if o.Table.Rounds == "" { // as samples are of float32 by default
+		o.Table.Rounds = "float32"
 	}
 	return o.Limits.Validate()
 }

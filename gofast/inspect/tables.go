@@ -22,9 +22,6 @@ const (
 	mostColumns = 100_000
 )
 
-// isCache tells a cache of gofast's own, which is an npz file.
-func isCache(f *source.File, head []byte) bool { return formats.Of(head) == "npz" && cache.Is(f) }
-
 // lookAtTable describes a table by its metadata, or by its first rows.
 func (s *scanner) lookAtTable(ctx context.Context, i int, f *source.File) error {
 	t := Table{Path: folder.Name(f.Path()), Bytes: f.Size(), file: i}
@@ -56,7 +53,7 @@ func (s *scanner) describeTable(ctx context.Context, f *source.File, t *Table) e
 	if t.Format = formats.Of(head); t.Format == "" {
 		t.Format = formats.Text
 	}
-	if isCache(f, head) {
+	if cache.Is(f) {
 		t.Format = "cache"
 		rows, facts, err := cache.Describe(f)
 		t.Rows, t.Facts, t.Width = &rows, facts, len(facts.Columns)
@@ -113,7 +110,7 @@ func (s *scanner) countRows(ctx context.Context, f *source.File, r table.Reader,
 
 // isDamage tells a file that is broken from one that is whole, and not for gofast.
 func isDamage(err error) bool {
-	for _, kind := range []error{errs.ErrUnsupported, errs.ErrSchema, errs.ErrLimit, errs.ErrMissing} {
+	for _, kind := range []error{errs.ErrUnsupported, errs.ErrSchema, errs.ErrLimit, errs.ErrConfig} {
 		if errors.Is(err, kind) {
 			return false
 		}

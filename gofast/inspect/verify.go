@@ -13,9 +13,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/kept"
-	"github.com/gofast-org/gofast/gofast/table"
-	"github.com/gofast-org/gofast/gofast/table/cache"
-	"github.com/gofast-org/gofast/gofast/table/formats"
+	"github.com/gofast-org/gofast/gofast/table/load"
 )
 
 // Verification is what Verify found. Lists are in the order of the files, and empty rather than nil.
@@ -30,8 +28,8 @@ type Verification struct {
 	// Damaged are files that training would fail on, and links that lead back to a folder that they lie in, at most 100
 	// of each folder given.
 	Damaged []Problem `json:"damaged"`
-	// Unchecked are files that gofast does not decode: Pillow's pictures, tables that it cannot use, and whatever is
-	// beyond a limit.
+	// Unchecked are files that gofast does not decode: Pillow's pictures, tables that it cannot use as they are, and
+	// whatever is beyond a limit. Of a table with columns of text, the others were read.
 	Unchecked []Problem `json:"unchecked"`
 	// Missing says which libraries that decode pictures were not found, by the format's name: nothing is known of these
 	// pictures, which are among the unchecked ones.
@@ -85,7 +83,12 @@ type verifier struct {
 
 	lock   sync.Mutex
 	report *Verification
-	large  []int // tables that all threads read together
+	large  []large // tables that all threads read together
+}
+
+type large struct {
+	file  int
+	bytes int64
 }
 
 // reader is what one thread reads with. Decoders free what they hold when the garbage collector finds them.
@@ -115,11 +118,11 @@ func (v *verifier) run(ctx context.Context) error {
 			return err
 		})
 	}
-	for _, i := range v.large {
+	for _, of := range v.large {
 		if err != nil {
 			break
 		}
-		err = v.table(ctx, i, v.options.Threads)
+		err = v.table(ctx, of.file, of.bytes, v.options.Threads)
 	}
 	return err
 }
@@ -168,10 +171,10 @@ func (r *reader) verify(ctx context.Context, i int) error {
 		r.add(f.Size())
 	case what == tableKind && f.Size() > smallTable:
 		r.lock.Lock()
-		r.large = append(r.large, i)
+		r.large = append(r.large, large{i, f.Size()})
 		r.lock.Unlock()
 	case what == tableKind:
-		return r.table(ctx, i, 1)
+		return r.table(ctx, i, f.Size(), 1)
 	case what == recordKind:
 		err := kept.Verify(ctx, f)
 		if ctx.Err() != nil {
@@ -238,51 +241,22 @@ func (r *reader) picture(f *source.File, format *format, head []byte) error {
 	return d.Check(whole)
 }
 
-// table reads a table whole.
-func (v *verifier) table(ctx context.Context, i, threads int) error {
-	path := v.path(i)
-	f, err := source.Open(path)
-	if err != nil {
-		v.found(i, err, false)
-		return nil
-	}
+// table reads a table whole, as opening it would.
+func (v *verifier) table(ctx context.Context, i int, size int64, threads int) error {
 	before := v.done.Load()
-	err = v.readTable(ctx, f, threads)
+	options := v.options.Table
+	options.Threads, options.Limits = threads, v.options.Limits
+	if threads > 1 { // alone: the other threads read it too
+		options.Progress = func(done, _ int64) { v.options.Progress(min(before+done, before+size), v.total) }
+	}
+	left, err := load.VerifyUsable(ctx, []string{v.path(i)}, options)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if err == nil {
+		err = left
+	}
 	v.found(i, err, false)
-	if threads > 1 { // alone: the other threads read it too
-		v.add(f.Size() - (v.done.Load() - before))
-	} else {
-		v.add(f.Size())
-	}
+	v.add(size)
 	return nil
-}
-
-// readTable closes f.
-func (v *verifier) readTable(ctx context.Context, f *source.File, threads int) error {
-	head := make([]byte, min(64, f.Size()))
-	if err := f.ReadFull(head, 0); err != nil || isCache(f, head) {
-		f.Close()
-		if err != nil {
-			return err
-		}
-		return cache.Verify(ctx, f.Path())
-	}
-	options := table.Options{Threads: threads, Limits: v.options.Limits, Budget: v.budget}
-	if threads > 1 {
-		options.Progress = v.add
-	}
-	r, err := formats.Open(f, options)
-	if err != nil {
-		f.Close()
-		return err
-	}
-	defer r.Close()
-	whole, ok := r.(table.Verifier)
-	if !ok {
-		return errs.New(errs.ErrUnsupported, opVerify, "tables of this format cannot be verified")
-	}
-	return whole.Verify(ctx)
 }

@@ -77,7 +77,7 @@ func FitReal[T Cell](v float64) (T, bool) {
 		t := T(v)
 		return t, float64(t) == v || v != v
 	}
-	if v != math.Trunc(v) || v < -1<<63 || v >= 1<<63 { // 2^63 is a float64 and no int64
+	if v != math.Trunc(v) || v < -1<<63 || v >= 1<<63 || v == 0 && math.Signbit(v) { // 2^63 is a float64 and no int64
 		return 0, false
 	}
 	return FitInt[T](int64(v))
@@ -91,6 +91,7 @@ type Cells struct {
 	// gives its place, or -1.
 	Note func(src []byte, seen *Range) (at int)
 	to   [Float64 + 1]func(dst, src []byte) bool
+	near [Float64 + 1]func(dst, src []byte)
 }
 
 // To is the copy into values of a matrix, of which dst has as many as src. It returns
@@ -101,6 +102,11 @@ func (n *Cells) To(t Type) func(dst, src []byte) bool {
 		return func(dst, src []byte) bool { copy(dst, src); return true }
 	}
 	return n.to[t]
+}
+
+// Near is the copy into values of a float type, each rounded once where t does not hold it exactly.
+func (n *Cells) Near(t Type) func(dst, src []byte) bool {
+	return func(dst, src []byte) bool { n.near[t](dst, src); return true }
 }
 
 // CellsOf is the type that files store such values in.
@@ -133,18 +139,21 @@ var (
 	int8s, int16s, int32s, int64s     = integers[int8](Invalid), integers[int16](Int16), integers[int32](Int32), integers[int64](Int64)
 	float32s, float64s                = reals[float32](Float32), reals[float64](Float64)
 	halfs                             = Cells{Invalid, noteHalfs, [...]func(dst, src []byte) bool{
-		Float32: halfsTo[float32], Float64: halfsTo[float64]}}
+		Float32: halfsTo[float32], Float64: halfsTo[float64]}, [...]func(dst, src []byte){
+		Float32: func(dst, src []byte) { halfsTo[float32](dst, src) }, Float64: func(dst, src []byte) { halfsTo[float64](dst, src) }}}
 )
 
 func integers[S integer](same Type) Cells {
 	return Cells{same, noteInts[S], [...]func(dst, src []byte) bool{
 		Uint8: intsToInts[S, uint8], Int16: intsToInts[S, int16], Int32: intsToInts[S, int32], Int64: intsToInts[S, int64],
-		Float32: intsToReals[S, float32], Float64: intsToReals[S, float64]}}
+		Float32: intsToReals[S, float32], Float64: intsToReals[S, float64]}, [...]func(dst, src []byte){
+		Float32: nearest[S, float32], Float64: nearest[S, float64]}}
 }
 
 func reals[S real](same Type) Cells {
 	return Cells{same, noteReals[S], [...]func(dst, src []byte) bool{
-		Float32: realsTo[S, float32], Float64: realsTo[S, float64]}}
+		Float32: realsTo[S, float32], Float64: realsTo[S, float64]}, [...]func(dst, src []byte){
+		Float32: nearest[S, float32], Float64: nearest[S, float64]}}
 }
 
 func intsToInts[S, D integer](dst, src []byte) bool {
@@ -188,6 +197,15 @@ func realsTo[S, D real](dst, src []byte) bool {
 		into[i] = d
 	}
 	return true
+}
+
+// nearest rounds as numpy's astype does.
+func nearest[S integer | real, D real](dst, src []byte) {
+	from := View[S](src)
+	into := View[D](dst)[:len(from)]
+	for i, v := range from {
+		into[i] = D(v)
+	}
 }
 
 func halfsTo[D real](dst, src []byte) bool {

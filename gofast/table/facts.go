@@ -1,7 +1,5 @@
 package table
 
-import "context"
-
 // Facts are what the metadata of a file says of its table.
 type Facts struct {
 	// RowGroups is the number of a Parquet file's row groups, or of Arrow's record batches; 0 for other formats.
@@ -27,11 +25,4 @@ type ColumnFacts struct {
 // Describer is a Reader that says what the file's metadata tells of its columns. It reads no values.
 type Describer interface {
 	Describe() (Facts, error)
-}
-
-// Verifier is a Reader that can read all of its file, in bounded memory: every value that a feature could
-// hold is decoded, a missing one is none that is wrong, and every checksum is compared. What a
-// text column or one that cannot be used holds is read and unpacked.
-type Verifier interface {
-	Verify(ctx context.Context) error
 }

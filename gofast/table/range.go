@@ -15,6 +15,7 @@ type Range struct {
 	Min, Max int64 // over the integers
 	Float    bool  // some cell is written or typed as a float
 	Wide     bool  // some float is not exactly a float32
+	Beyond   bool  // some integer is above int64
 }
 
 // Int notes an integer.
@@ -42,12 +43,16 @@ func (r *Range) Merge(o Range) {
 	}
 	r.Float = r.Float || o.Float
 	r.Wide = r.Wide || o.Wide
+	r.Beyond = r.Beyond || o.Beyond
 }
 
 // Type is the smallest type that holds every value exactly. Floats stay floats,
 // even when all are whole. Integers beside floats must fit the float
-// exactly; beyond 2^53 nothing does, and that is ErrValue.
+// exactly; beyond 2^53 nothing does, nor above int64, and that is ErrValue.
 func (r Range) Type() (Type, error) {
+	if r.Beyond {
+		return Invalid, errs.New(errs.ErrValue, "type", fmt.Sprintf("integers above %d: no integer type holds them", int64(math.MaxInt64)))
+	}
 	if r.Float {
 		widest := int64(0)
 		if r.Seen {

@@ -47,6 +47,8 @@ type Column struct {
 	TextRow  int64
 	TextCell string
 	TextWhy  string
+	// Mixed says that a text file's first rows have numbers too in the column: then its texts are no column of texts.
+	Mixed bool
 	// Clock says that the cells are times of a day: since midnight, and not since 1970.
 	Clock bool
 	// Bool says that the cells are booleans, stored as 0 and 1.
@@ -82,6 +84,8 @@ type Selection struct {
 	Fill     *float64 // replaces empty, null and NaN feature cells, by NaN too; nil: they are ErrMissing
 	// Fills, in place of Fill, has one for every value of a row of the matrix; nil: Fill for all.
 	Fills []*float64
+	// Rounds says that integers which no type holds beside the other values are rounded at last: Range notes them.
+	Rounds bool
 	// Verbatim says that text labels are meant as text, also where one looks like a number.
 	Verbatim bool
 	// Codings, by position in Columns(), are of the features that hold no numbers. A
@@ -109,6 +113,8 @@ type Matrix struct {
 	Data  []byte
 	Type  Type
 	Width int
+	// Rounds says that Type, a float, holds each value rounded once, as numpy's astype does.
+	Rounds bool
 }
 
 // RowBytes is the length of one row.
@@ -150,6 +156,10 @@ type Options struct {
 	Budget  *limits.Budget
 	// Delimiter is the byte between the cells of a text file; 0: as its head shows.
 	Delimiter byte
+	// Decimal is what stands for the decimal point in a text file, and Thousands between thousands; 0: a point, and nothing.
+	Decimal, Thousands byte
+	// Encoding has the characters of the bytes from 128 on, of a text file that is not UTF-8; -1 is none. nil: UTF-8.
+	Encoding []rune
 	// SkipRows is how many lines of a text file stand before the table.
 	SkipRows int
 	// Header says whether the first line of a text file names the columns; nil: the

@@ -34,6 +34,9 @@ def convert(
     categories: Categories | None = None,
     dates: Dates | None = None,
     delimiter: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    encoding: str = "utf-8",
     skiprows: int = 0,
     threads: int | None = None,
     limits: Limits | Mapping[str, int] | None = None,
@@ -63,6 +66,9 @@ def convert(
         categories: numbers of the words in columns of text.
         dates: units of columns of dates.
         delimiter: the character between the cells of a text file.
+        decimal: what stands for the decimal point in a text file.
+        thousands: what stands between thousands there.
+        encoding: of a text file, such as ``"latin-1"``.
         skiprows: lines of a text file before its header.
         threads: threads for decoding; default all that the process may use.
         limits: :class:`gofast.Limits`, or a dict of its fields.
@@ -88,6 +94,7 @@ def convert(
     config: table_operations.Sources = {
         "paths": source,
         "texts": [],
+        "rounds": "",
         "threads": engine.threads(threads),
         "limits": limits.as_config(),
         **selection(
@@ -100,6 +107,9 @@ def convert(
             categories=categorized(categories),
             dates=counted(dates),
             delimiter=delimiter,
+            decimal=decimal,
+            thousands=thousands,
+            encoding=encoding,
             skiprows=skiprows,
         ),
     }

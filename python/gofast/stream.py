@@ -11,7 +11,7 @@ from torch.utils.data import get_worker_info
 from . import errors
 from ._core.arguments import checked
 from ._core.memory import Room, RoomMemory
-from ._core.numbers import DType
+from ._core.numbers import DType, rounded_to
 from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.view import Line, Output
@@ -120,6 +120,9 @@ class TableStream(BlockStream):
         target_transform: Callable[[torch.Tensor], Any] | None = None,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         delimiter: str | None = None,
+        decimal: str = ".",
+        thousands: str | None = None,
+        encoding: str = "utf-8",
         skiprows: int = 0,
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,
@@ -140,7 +143,11 @@ class TableStream(BlockStream):
             "categories": categorized(categories),
             "dates": counted(dates),
             "delimiter": delimiter,
+            "decimal": decimal,
+            "thousands": thousands,
+            "encoding": encoding,
             "skiprows": skiprows,
+            "rounds": rounded_to(dtype),
             "cache": None,
             "threads": threads,
             "limits": Limits.of({**limited.as_config(), "memory": limited.memory or rest}),

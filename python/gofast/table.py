@@ -15,7 +15,7 @@ import torch
 from . import errors
 from ._core.arguments import checked, whole
 from ._core.memory import Layout, MappedMemory
-from ._core.numbers import DType
+from ._core.numbers import DType, rounded_to
 from ._core.owned import handed
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.native_dataset import NativeDataset, overridden
@@ -121,7 +121,8 @@ class TableDataset(TextRows):
         dtype: type of the samples, torch's, numpy's or the name of one: float32, float16, bfloat16 or
             float64, rounded once as numpy's astype does. If the features are integers, and without scale,
             mean and std, also uint8, int16, int32 or int64. A value that does not fit float16 or an
-            integer type is an error that names its cell.
+            integer type is an error that names its cell. Floats round integers beyond 2^53 beside
+            floats, and beyond int64, in the same way.
         keys: names of features and label in a ``"dict"`` sample; default
             ``("image", "label")`` for pictures, else ``("features", "label")``.
         output: ``"dict"`` or ``"tuple"`` samples.
@@ -155,6 +156,11 @@ class TableDataset(TextRows):
         batch_transform: called with each batch's samples [n, *shape], in Python.
         delimiter: the character between the cells of a text file. The default is found from the
             first rows: one of ``, ; |`` and tab. ``" "`` is possible too, but never guessed.
+        decimal: what stands for the decimal point in a text file's numbers: ``","`` in most of Europe. It
+            is no delimiter then, unless no other one parts the cells.
+        thousands: what stands between thousands there, such as ``","`` or ``"."``: dropped, as in pandas.
+        encoding: of a text file: UTF-8, or any encoding of single bytes that Python knows and that has
+            ASCII's characters, such as ``"latin-1"`` or ``"cp1252"``.
         skiprows: lines of a text file before its header: a title, comments.
         cache: path of an .npz that keeps the decoded table: later opens map it in
             milliseconds, and processes share it. It also makes tables larger than memory possible.
@@ -222,6 +228,9 @@ class TableDataset(TextRows):
         target_transform: Callable[[torch.Tensor], Any] | None = None,
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         delimiter: str | None = None,
+        decimal: str = ".",
+        thousands: str | None = None,
+        encoding: str = "utf-8",
         skiprows: int = 0,
         cache: Path | None = None,
         threads: int | None = None,
@@ -240,7 +249,11 @@ class TableDataset(TextRows):
             "dates": counted(dates),
             "text": text_options(text),
             "delimiter": delimiter,
+            "decimal": decimal,
+            "thousands": thousands,
+            "encoding": encoding,
             "skiprows": skiprows,
+            "rounds": rounded_to(dtype),
             "cache": cache,
             "threads": threads,
             "limits": Limits.of(limits),

@@ -1,36 +1,46 @@
-"""verify: checks that a cache file still holds what was written."""
+"""verify: reads a file whole, and says what opening it would say, or whether a cache is as it was written."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from . import errors
 from ._core import command_operations, engine, table_operations
 from ._core.arguments import checked
 from ._images.kept_sets import sets_in
+from ._tables.columns import verified
 from ._tables.sources import Path
 
 
 @checked
-def verify(path: Path) -> None:
-    """Reads a cache of a table or of pictures, or a preprocessed set, and compares it with its checksums.
+def verify(path: Path, **options: Any) -> None:
+    """Reads a table, a cache of a table or of pictures, or a preprocessed set, and raises what is wrong.
 
-    Opening a cache checks only its header; this finds a flipped bit anywhere.
+    Opening a cache checks only its header; this compares all checksums, and finds a flipped bit anywhere. A
+    table is read as :class:`gofast.TableDataset` reads it, with the same errors, and is not kept. For folders
+    of pictures and for many files, there is the command ``gofast verify``.
 
     Args:
-        path: the file that was given as ``cache=``, or its folder, or that of :func:`gofast.preprocess`.
+        path: a table; the file that was given as ``cache=``, or its folder; or that of
+            :func:`gofast.preprocess`.
+        options: those of TableDataset that say what a table's columns and cells are: ``label``, ``columns``,
+            ``exclude``, ``fill_value``, ``header``, ``delimiter`` and their kin.
 
     Raises:
         DamagedError: the content differs from what was written; names the array, or file and offset.
         NotFoundError, ReadError: the file is not there or cannot be read.
+        gofast.errors.GofastError: what TableDataset raises for a table.
 
     Example:
         >>> table = gofast.TableDataset("train.csv", cache="train.cache.npz")
         >>> gofast.verify("train.cache.npz")
+        >>> gofast.verify("train.csv")
     """
+    table, threads = verified(**options), engine.threads()
+    said = f"verifying {os.fspath(path)}"
     if sets := sets_in(path):
-        config: command_operations.Inspection = {"paths": sets, "threads": engine.threads()}
-        found = command_operations.verify_files(config, f"verifying {os.fspath(path)}")
+        found = command_operations.verify_files({"paths": sets, "threads": threads, "table": table}, said)
         for one in found["damaged"]:
             raise errors.DamagedError(one["reason"]).at(path=one["path"])
         return
@@ -39,4 +49,4 @@ def verify(path: Path) -> None:
 
         files.verify(os.fspath(path))
         return
-    table_operations.verify({"path": os.fspath(path)}, f"verifying {os.fspath(path)}")
+    table_operations.verify({"paths": [os.fspath(path)], "threads": threads, "limits": {}, **table}, said)

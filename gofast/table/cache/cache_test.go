@@ -347,7 +347,7 @@ func TestKilledBuilder(t *testing.T) {
 // TestTexts keeps two columns: of what a tokenizer gave, with a mask that is all ones, and of words.
 func TestTexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.npz")
-	lock, err := Begin(ctx, path, "f", false)
+	lock, err := Begin(ctx, path, false, "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,11 +393,11 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%v %+v", err, facts)
 	}
 	lock.Release()
-	if again, err := Begin(ctx, path, "f", false); again != nil || err != nil {
+	if again, err := Begin(ctx, path, false, "f"); again != nil || err != nil {
 		t.Errorf("it is there: %v %v", again, err)
 	}
 	for _, fingerprint := range []string{"f", "g"} { // replaced where it must be, or is another's
-		again, err := Begin(ctx, path, fingerprint, fingerprint == "f")
+		again, err := Begin(ctx, path, fingerprint == "f", fingerprint)
 		if again == nil || err != nil {
 			t.Fatalf("%v %v", again, err)
 		}

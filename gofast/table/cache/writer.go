@@ -210,16 +210,18 @@ func (w *Writer) write(h *header, members []member, beside map[string][]byte) er
 }
 
 // Begin waits until nobody else builds the cache at path. nil: it is there, of this fingerprint, and force is not set.
-func Begin(ctx context.Context, path, fingerprint string, force bool) (*atomicfile.File, error) {
+func Begin(ctx context.Context, path string, force bool, fingerprints ...string) (*atomicfile.File, error) {
 	file, err := atomicfile.Begin(ctx, op, path)
 	if err != nil {
 		return nil, err
 	}
-	if c, err := Open(path, fingerprint); err == nil {
-		c.Close()
-		if !force {
-			file.Release()
-			return nil, nil
+	for _, fingerprint := range fingerprints {
+		if c, err := Open(path, fingerprint); err == nil {
+			c.Close()
+			if !force {
+				file.Release()
+				return nil, nil
+			}
 		}
 	}
 	return file, nil

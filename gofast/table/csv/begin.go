@@ -12,6 +12,9 @@ import (
 // ends before it.
 func (s *sample) begin(r *reader) (bool, error) {
 	if bytes.HasPrefix(s.text, byteOrderMark) {
+		if r.opts.Encoding != nil {
+			return false, r.fail(errs.ErrFormat, "the file begins with the mark of UTF-8: leave encoding= out")
+		}
 		s.skip = len(byteOrderMark)
 	}
 	s.given = r.opts.Delimiter
@@ -49,12 +52,12 @@ func (r *reader) oneText(rows [][][]byte) error {
 	for i := range len(unsniffed) {
 		if cells := evenly(rows, unsniffed[i]); cells > 1 {
 			return r.fail(errs.ErrSchema, fmt.Sprintf("every line is one cell of text, and %q would cut each into %d: say delimiter=%q if it stands between the cells",
-				unsniffed[i:i+1], cells, unsniffed[i:i+1])).WithCell(string(rows[0][0]))
+				unsniffed[i:i+1], cells, unsniffed[i:i+1])).WithCell(string(r.utf8(rows[0][0])))
 		}
 	}
 	if words := len(bytes.Fields(rows[0][0])); words > 1 {
 		return r.fail(errs.ErrSchema, "every line is one cell of text: if runs of blanks stand between the cells, convert the file: "+
-			`pandas.read_csv(path, sep=r"\s+").to_parquet("table.parquet")`).WithCell(string(rows[0][0]))
+			`pandas.read_csv(path, sep=r"\s+").to_parquet("table.parquet")`).WithCell(string(r.utf8(rows[0][0])))
 	}
 	return nil
 }
@@ -87,9 +90,9 @@ func (r *reader) unlike(rows [][][]byte, row int64, cells [][]byte) error {
 	switch {
 	case len(first) == 1 && len(cells) > 1:
 		return r.fail(errs.ErrSchema, fmt.Sprintf("the first line is one cell and a later one has %d: if a title or comments stand before the table, "+
-			"say how many lines with skiprows=; else check the delimiter %q", len(cells), r.delim)).WithCell(string(first[0]))
+			"say how many lines with skiprows=; else check the delimiter %q", len(cells), r.delim)).WithCell(string(r.utf8(first[0])))
 	case len(cells) == 1 && comment:
-		return r.fail(errs.ErrDamaged, "the row is a comment, which gofast does not know: drop it from the file").AtRow(row, "").WithCell(string(cells[0]))
+		return r.fail(errs.ErrDamaged, "the row is a comment, which gofast does not know: drop it from the file").AtRow(row, "").WithCell(string(r.utf8(cells[0])))
 	}
 	return r.cellCount(row, len(cells))
 }

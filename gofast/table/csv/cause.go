@@ -14,7 +14,7 @@ func cause(text []byte) string {
 	rest := bytes.TrimLeft(text, "+-0123456789.,")
 	switch {
 	case comma > 0 && digit(comma-1) && digit(comma+1) && len(rest) == 0:
-		return `; a comma in a number: convert the file with pandas.read_csv(path, decimal=",") or thousands=","`
+		return `; a comma in a number: say decimal="," or thousands="," if it is meant so`
 	case digit(0) && digit(3) && len(text) >= 10 && (text[4] == '-' || text[4] == '/') && digit(5):
 		return "; a date: dates= makes numbers of a column of dates, written as 2024-01-31"
 	case colon > 0 && digit(colon-1) && digit(colon+1):

@@ -33,14 +33,14 @@ func (r *reader) coded(wanted []int32, codings map[int]table.Coding) (list []cod
 // code replaces what the parser made of a coded cell by its number. A word that
 // stands for a missing value is none where it is one of the categories.
 func (p *parser) code(c *coded, row int64) error {
-	text := p.texts[c.k]
+	text := p.r.utf8(p.texts[c.k])
 	kind, bits := missingCell, uint64(0)
 	switch {
 	case c.Categories != nil:
 		if id := c.Categories.Find(text); id != table.Unknown {
 			kind, bits = c.number(id)
 		} else if !utf8.Valid(text) {
-			return p.bad(errs.ErrValue, "the cell is not UTF-8: save the file as UTF-8", c.place, row)
+			return p.bad(errs.ErrValue, "the cell "+p.r.notText(), c.place, row)
 		} else if !missing(text) {
 			why, unknown := c.Categories.Refuse()
 			return p.bad(unknown, why, c.place, row)

@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,10 +27,11 @@ type plan struct {
 	features, labels []place
 	coded            []coded // those of the features that hold no numbers
 	anyText          bool    // text labels may look like numbers
+	rounds           bool    // integers beyond int64 are values too
 }
 
 func (r *reader) plan(sel table.Selection) (*plan, error) {
-	p := &plan{anyText: sel.Verbatim}
+	p := &plan{anyText: sel.Verbatim, rounds: sel.Rounds}
 	for _, c := range slices.Concat(sel.Features, sel.Labels) {
 		if c < 0 || c >= len(r.visible) {
 			return nil, r.fail(errs.ErrSchema, fmt.Sprintf("there is no column %d, the file has %d", c, len(r.visible)))
@@ -76,7 +78,12 @@ func (r *reader) Decode(ctx context.Context, sel table.Selection, dst table.Targ
 		return 0, r.fail(errs.ErrInternal, "the target does not fit the selection")
 	}
 	layout := r.layout(plan, dst)
-	return r.run(ctx, func() visitor { return newDecoder(r, plan, dst, layout) })
+	decode := func() (int64, error) { return r.run(ctx, func() visitor { return newDecoder(r, plan, dst, layout) }) }
+	if rows, err = decode(); errors.Is(err, errUnsure) {
+		r.learn(ctx, sel, dst.Kinds)
+		return decode()
+	}
+	return rows, err
 }
 
 // decoder stores the rows of the chunks of one worker.
@@ -168,10 +175,7 @@ func (d *decoder) store(row int64) error {
 		return err
 	}
 	n := d.dst.Features.RowBytes()
-	if !d.plan.put(d.dst.Features.Data[row*int64(n):(row+1)*int64(n)], d.dst.Features.Type, d.parser) {
-		return table.ErrNarrow
-	}
-	return nil
+	return d.plan.put(d.dst.Features.Data[row*int64(n):(row+1)*int64(n)], d.dst.Features, d.parser)
 }
 
 // finish reads the coded features of the record, replaces missing ones by the fill
@@ -193,13 +197,9 @@ func (p *parser) finish(row int64) error {
 			}
 			p.kinds[f.k], p.bits[f.k] = f.fillKind, f.fillBits
 		case hugeCell:
-			if !p.verifies {
+			if !p.plan.rounds {
 				return p.bad(errs.ErrValue, huge, f, row)
 			}
-			if p.beyond == nil { // a worker's rows ascend
-				p.beyond = p.bad(errs.ErrUnsupported, huge, f, row)
-			}
-			p.kinds[f.k], p.bits[f.k] = intCell, 0
 		case textCell:
 			text := "the cell is not a number: leave the column out with columns=, or correct the cell" + cause(p.texts[f.k])
 			if p.truth[f.k] {
@@ -215,5 +215,5 @@ const huge = "the integer is beyond int64: no storage type holds it"
 
 // bad is the error of a cell whose text was kept.
 func (p *parser) bad(kind error, why string, at place, row int64) *errs.Error {
-	return p.r.fail(kind, why).AtRow(row, p.r.fields[at.column].Name).WithCell(string(p.texts[at.k]))
+	return p.r.fail(kind, why).AtRow(row, p.r.fields[at.column].Name).WithCell(string(p.r.utf8(p.texts[at.k])))
 }

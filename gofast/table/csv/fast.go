@@ -2,6 +2,7 @@ package csv
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/gofast-org/gofast/gofast/table"
@@ -76,7 +77,7 @@ func (r *reader) bytes(p *plan, dst table.Target) *csvrow.Layout {
 
 // numbers is for columns of numbers, each of which goes to one place.
 func (r *reader) numbers(p *plan, dst table.Target) *csvrow.Numbers {
-	n := &csvrow.Numbers{Delim: r.delim, To: slices.Repeat([]int32{csvrow.Skip}, len(r.fields)), Real: make([]uint8, len(p.labels)),
+	n := &csvrow.Numbers{Delim: r.delim, Point: cmp.Or(r.point, '.'), To: slices.Repeat([]int32{csvrow.Skip}, len(r.fields)), Real: make([]uint8, len(p.labels)),
 		Width: len(p.features), Type: dst.Features.Type, Most: r.opts.Limits.Cell}
 	send := func(column, to int32) bool {
 		free := n.To[column] == csvrow.Skip && !r.fields[column].Bool && r.fields[column].first != boolCell

@@ -95,7 +95,7 @@ func TestNumbersAgainstStrconv(t *testing.T) {
 		if err != nil && !math.IsInf(want, 0) {
 			t.Fatal(err)
 		}
-		k, bits := classify([]byte(text))
+		k, bits := notation{}.classify([]byte(text))
 		got := math.Float64frombits(bits)
 		if k == intCell {
 			got = float64(int64(bits))

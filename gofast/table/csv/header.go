@@ -41,7 +41,7 @@ func (r *reader) recognise(s *sample) error {
 					"over the wrong cells; drop it from the rows, or add one to the header and choose columns=", r.delim))
 			}
 			if columns == 1 {
-				return r.fail(errs.ErrSchema, fmt.Sprintf("the header has one name and the rows have two cells: write decimal points where %q "+
+				return r.fail(errs.ErrSchema, fmt.Sprintf("the header has one name and the rows have two cells: say decimal=\",\" if %q "+
 					"is a decimal comma, or name both columns", r.delim)).AtRow(0, "")
 			}
 			columns++
@@ -83,14 +83,14 @@ func (r *reader) name(first [][]byte, columns int, header bool) error {
 		case len(first[i-shift]) == 0:
 			f.Name = fmt.Sprintf("Unnamed: %d", i-shift)
 		default:
-			f.Name = string(first[i-shift])
+			f.Name = string(r.utf8(first[i-shift]))
 		}
 		f.hidden = f.Name == pandasIndex
 		if f.hidden {
 			continue
 		}
 		if !utf8.ValidString(f.Name) {
-			return r.fail(errs.ErrFormat, fmt.Sprintf("the name of column %d is not UTF-8: save the file as UTF-8", i)).WithCell(f.Name)
+			return r.fail(errs.ErrFormat, fmt.Sprintf("the name of column %d "+r.notText(), i)).WithCell(f.Name)
 		}
 		if before, ok := at[f.Name]; ok {
 			return r.fail(errs.ErrSchema, fmt.Sprintf("two columns have the same name, at positions %d and %d: rename one", before, i)).
@@ -112,7 +112,7 @@ func (r *reader) guessTypes(rows [][][]byte) {
 		f := &r.fields[i]
 		f.small = true
 		if f.Unseen = len(rows) == 0; !f.Unseen {
-			f.first, _ = classify(rows[0][i])
+			f.first, _ = r.classify(rows[0][i])
 		}
 		switch f.first {
 		case realCell:
@@ -124,18 +124,18 @@ func (r *reader) guessTypes(rows [][][]byte) {
 		numbers, truths := false, false
 		text := func(row int, cell []byte) {
 			if !f.Text {
-				f.Text, f.TextRow, f.TextCell, f.TextWhy = true, int64(row), errs.Cut(string(cell)), cause(cell)
+				f.Text, f.TextRow, f.TextCell, f.TextWhy = true, int64(row), errs.Cut(string(r.utf8(cell))), cause(cell)
 			}
 		}
 		for at, row := range rows {
-			k, bits := classify(row[i])
+			k, bits := r.classify(row[i])
 			switch k {
-			case intCell, realCell:
+			case intCell, minusZero, realCell:
 				add(&seen, k, bits)
 			case textCell:
 				text(at, row[i])
 			}
-			numbers = numbers || k == intCell || k == realCell || k == hugeCell
+			numbers = numbers || k == intCell || k == minusZero || k == realCell || k == hugeCell
 			truths = truths || k == boolCell
 			if numbers && truths {
 				text(at, row[i])
@@ -143,6 +143,7 @@ func (r *reader) guessTypes(rows [][][]byte) {
 			f.small = f.small && k == intCell && bits <= math.MaxUint8
 		}
 		f.Bool = truths && !f.Text
+		f.Mixed = f.Text && numbers
 		f.blank = !numbers && !truths && !f.Text
 		f.Sampled = true
 		f.Hint = table.Uint8

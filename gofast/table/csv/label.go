@@ -3,7 +3,6 @@ package csv
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -29,7 +28,7 @@ func (d *decoder) label(row int64, i int) error {
 
 func (d *decoder) intLabel(row int64, l place) (uint64, error) {
 	switch kind, bits := d.parser.kinds[l.k], d.parser.bits[l.k]; kind {
-	case intCell:
+	case intCell, minusZero:
 		return bits, nil
 	case realCell:
 		if v := math.Float64frombits(bits); v == math.Trunc(v) && math.Abs(v) < 1<<63 {
@@ -43,13 +42,11 @@ func (d *decoder) intLabel(row int64, l place) (uint64, error) {
 
 func (d *decoder) realLabel(row int64, l place) (uint64, error) {
 	switch kind, bits := d.parser.kinds[l.k], d.parser.bits[l.k]; kind {
-	case intCell:
-		v := float64(int64(bits))
-		if !exactly(int64(bits), v) {
-			return 0, d.r.fail(errs.ErrValue, "no float64 is exactly this label: correct it, or say label_type=\"int\" if all are integers").
-				AtRow(row, d.r.fields[l.column].Name).WithCell(strconv.FormatInt(int64(bits), 10))
-		}
-		return math.Float64bits(v), nil
+	case intCell, hugeCell:
+		return math.Float64bits(nearest[float64](kind, bits, true)), nil
+	case minusZero:
+		floats, err := d.r.ofFloats(l.column)
+		return math.Float64bits(nearest[float64](kind, bits, floats)), err
 	case realCell:
 		return bits, nil
 	default:
@@ -75,10 +72,10 @@ func (d *decoder) noNumber(row int64, l place) error {
 // none where it is one of the classes that were given.
 func (d *decoder) word(row int64, i int) (uint64, error) {
 	l, dict := d.labels[i], d.dst.Dict[i]
-	kind, text := d.parser.kinds[l.k], d.parser.texts[l.k]
+	kind, text := d.parser.kinds[l.k], d.r.utf8(d.parser.texts[l.k])
 	switch {
 	case !utf8.Valid(text):
-		return 0, d.parser.bad(errs.ErrValue, "the "+dict.Noun()+" is not UTF-8: save the file as UTF-8", l, row)
+		return 0, d.parser.bad(errs.ErrValue, "the "+dict.Noun()+" "+d.r.notText(), l, row)
 	case kind != textCell && kind != missingCell && !d.plan.anyText && !dict.Verbatim():
 		return 0, d.parser.bad(errs.ErrValue, "the label is a number, and the first row has text: correct it, or say label_type=\"text\" or give classes=", l, row)
 	case kind == missingCell && dict.Find(text) == table.Unknown:

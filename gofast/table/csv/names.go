@@ -25,7 +25,7 @@ func (r *reader) isHeader(first [][]byte, firstLine int64) (bool, error) {
 	texts, numbers, doubtful, twice := 0, 0, 0, false
 	seen := make(map[string]bool, len(first))
 	for _, cell := range first {
-		switch k, _ := classify(cell); {
+		switch k, _ := r.classify(cell); {
 		case len(cell) == 0:
 		case k == missingCell, k == textCell && placeholder(cell):
 			doubtful++
@@ -40,7 +40,7 @@ func (r *reader) isHeader(first [][]byte, firstLine int64) (bool, error) {
 	switch {
 	case twice:
 		return false, nil
-	case texts > 0 && numbers == 0 && doubtful == 0, texts > 0 && countedAside(first):
+	case texts > 0 && numbers == 0 && doubtful == 0, texts > 0 && r.countedAside(first):
 		return true, nil
 	}
 	what := "numbers, all different"
@@ -51,7 +51,7 @@ func (r *reader) isHeader(first [][]byte, firstLine int64) (bool, error) {
 	}
 	return false, r.fail(errs.ErrSchema, "the first line may be names or data ("+what+
 		"): say header=True if it names the columns, header=False if it is a row").
-		AtLine(firstLine).WithCell(string(bytes.Join(first[:min(len(first), 20)], []byte{r.delim})))
+		AtLine(firstLine).WithCell(string(r.utf8(bytes.Join(first[:min(len(first), 20)], []byte{r.delim}))))
 }
 
 // placeholder reports whether a text stands for a missing value in some people's
@@ -70,10 +70,10 @@ func placeholder(text []byte) bool {
 const countedNames = 8
 
 // countedAside reports whether the cells that are no text count from 0 on.
-func countedAside(first [][]byte) bool {
+func (r *reader) countedAside(first [][]byte) bool {
 	var others [][]byte
 	for i, cell := range first {
-		if k, _ := classify(cell); k != textCell && (i > 0 || len(cell) > 0) {
+		if k, _ := r.classify(cell); k != textCell && (i > 0 || len(cell) > 0) {
 			others = append(others, cell)
 		}
 	}

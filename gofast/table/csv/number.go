@@ -12,12 +12,47 @@ type kind uint8
 
 const (
 	intCell     kind = iota // bits is an int64
-	realCell                // bits is a float64, never NaN
+	minusZero               // "-0": bits is 0; in a column of floats it is -0.0
+	realCell                // bits is a float64, never NaN; also an integer beyond uint64
 	boolCell                // bits is 0 or 1
 	missingCell             // empty or one of pandas' NA words
-	hugeCell                // an integer beyond int64
+	hugeCell                // an integer above int64: bits is a uint64
 	textCell                // anything else
 )
+
+// notation is how a file writes numbers; the zero value: with decimal points, and nothing between thousands.
+type notation struct {
+	point     byte // the decimal comma; 0: a point
+	thousands byte // 0: none
+}
+
+// plain is a number in Go's notation, made in buf. As in pandas, what stands between thousands counts only behind a digit
+// of the integer part, and not where: 1,2,3 is 123. A text that is no number of this notation becomes none of Go's.
+func (n notation) plain(buf, text []byte) []byte {
+	whole, pairs := true, false
+	for i, c := range text {
+		switch {
+		case c == n.thousands && c != 0:
+			pair := i > 0 && text[i-1] == c
+			if !whole || i == 0 || text[i-1]-'0' > 9 && !pair {
+				return nil
+			}
+			pairs = pairs || pair
+			continue
+		case c == n.point && c != 0:
+			c = '.'
+		case c == '.' && n.point != 0:
+			return nil
+		}
+		if c == '.' || c|0x20 == 'e' {
+			if whole = false; pairs { // which only integers have
+				return nil
+			}
+		}
+		buf = append(buf, c)
+	}
+	return buf
+}
 
 // missing reports whether text is one of the words that pandas' read_csv takes
 // for a missing value by default. The match is exact: " NA" is a text.
@@ -32,11 +67,16 @@ func missing(text []byte) bool {
 
 // classify reads a cell as pandas would: missing words first, then numbers with
 // blanks around them, the words of infinity and of truth, else text.
-func classify(text []byte) (kind, uint64) {
+func (n notation) classify(text []byte) (kind, uint64) {
 	if missing(text) {
 		return missingCell, 0
 	}
-	if k, bits := number(trim(text)); k != textCell {
+	written := trim(text)
+	if n != (notation{}) {
+		var buf [64]byte
+		written = n.plain(buf[:0], written)
+	}
+	if k, bits := number(written); k != textCell {
 		return k, bits
 	}
 	switch string(text) {
@@ -107,9 +147,11 @@ func number(text []byte) (kind, uint64) {
 		if digits == 0 {
 			return textCell, 0
 		}
-		return integer(mantissa, negative, digits-zeros <= 19)
+		if k, bits := integer(text[i-digits:], negative, mantissa, digits-zeros); k != realCell {
+			return k, bits
+		}
 	}
-	if text[i] == '.' {
+	if i < len(text) && text[i] == '.' {
 		i++
 		start = i
 		for ; i < len(text) && text[i]-'0' <= 9; i++ {
@@ -149,12 +191,23 @@ func number(text []byte) (kind, uint64) {
 	return realCell, math.Float64bits(v)
 }
 
-func integer(magnitude uint64, negative, exact bool) (kind, uint64) {
+// integer is an integer of these digits, of which so many count; realCell: it fits neither an int64 nor a uint64.
+func integer(text []byte, negative bool, magnitude uint64, digits int) (kind, uint64) {
+	if digits > 19 { // magnitude may have wrapped
+		var err error
+		if magnitude, err = strconv.ParseUint(string(text), 10, 64); err != nil {
+			return realCell, 0
+		}
+	}
 	switch {
-	case !exact || magnitude > 1<<63 || magnitude == 1<<63 && !negative:
-		return hugeCell, 0
+	case negative && magnitude > 1<<63:
+		return realCell, 0
+	case negative && magnitude == 0:
+		return minusZero, 0
 	case negative:
 		return intCell, -magnitude
+	case magnitude > math.MaxInt64:
+		return hugeCell, magnitude
 	default:
 		return intCell, magnitude
 	}

@@ -27,10 +27,13 @@ type field struct {
 	small  bool // the sample has only integers 0..255 here
 	blank  bool // the sample has only empty cells here
 	first  kind // of the cell in the first row: what a label in this column is
+	known  bool // whether some cell of the file is a float; then real says so
+	real   bool
 }
 
 // reader implements table.Reader. It owns the file.
 type reader struct {
+	notation
 	file        *source.File
 	opts        table.Options
 	compression source.Compression
@@ -43,10 +46,11 @@ type reader struct {
 	exact       bool
 
 	// Of a part: see sequence.
-	open   bool   // end may lie inside of a record, which is left
-	tail   int64  // the bytes of that, once the others were read
-	packed bool   // file is unpacked content: nobody looks for lines there
-	marks  *marks // where records begin; nil where nobody asks
+	open   bool    // end may lie inside of a record, which is left
+	tail   int64   // the bytes of that, once the others were read
+	packed bool    // file is unpacked content: nobody looks for lines there
+	marks  *marks  // where records begin; nil where nobody asks
+	whole  *reader // of all of the file
 
 	chunk   int  // chunk size, 0 for the default; tests make it tiny
 	general bool // never use the kernels; for tests
@@ -67,7 +71,7 @@ func Open(f *source.File, opts table.Options) (_ table.Reader, err error) {
 
 func open(f *source.File, opts table.Options) (r *reader, err error) {
 	defer pool.Recover(&err, op, f.Path())
-	r = &reader{file: f, opts: opts.WithDefaults()}
+	r = &reader{notation: notation{opts.Decimal, opts.Thousands}, file: f, opts: opts.WithDefaults()}
 	s, err := r.sample()
 	if err != nil {
 		return nil, err
@@ -80,6 +84,9 @@ func open(f *source.File, opts table.Options) (r *reader, err error) {
 		r.end = r.start + source.UnpackedSize(f, r.compression)
 	}
 	r.rows = r.bound()
+	whole := *r
+	whole.opts.Progress = nil
+	r.whole = &whole
 	return r, nil
 }
 

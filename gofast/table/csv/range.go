@@ -11,9 +11,12 @@ import (
 
 // Range implements table.Reader.
 func (r *reader) Range(ctx context.Context, sel table.Selection) (features table.Range, err error) {
-	rangers, err := r.ranges(ctx, sel, false)
+	rangers, err := r.ranges(ctx, sel)
 	if err != nil {
 		return features, err
+	}
+	if r.start == r.whole.start && r.end == r.whole.end && !r.packed {
+		r.whole.note(rangers)
 	}
 	for _, g := range rangers {
 		features.Merge(g.features)
@@ -22,10 +25,10 @@ func (r *reader) Range(ctx context.Context, sel table.Selection) (features table
 }
 
 // ranges reads all rows.
-func (r *reader) ranges(ctx context.Context, sel table.Selection, verifies bool) (rangers []*ranger, err error) {
+func (r *reader) ranges(ctx context.Context, sel table.Selection) (rangers []*ranger, err error) {
 	defer r.locate(ctx, &err)
 	defer pool.Recover(&err, op, r.file.Path())
-	plan, err := r.plan(table.Selection{Features: sel.Features, Fill: sel.Fill, Fills: sel.Fills, Codings: sel.Codings})
+	plan, err := r.plan(table.Selection{Features: sel.Features, Fill: sel.Fill, Fills: sel.Fills, Codings: sel.Codings, Rounds: sel.Rounds})
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +37,6 @@ func (r *reader) ranges(ctx context.Context, sel table.Selection, verifies bool)
 		mu.Lock()
 		defer mu.Unlock()
 		g := &ranger{parser: plan.parser(r)}
-		g.parser.verifies = verifies
 		rangers = append(rangers, g)
 		return g
 	})
@@ -70,9 +72,12 @@ func (g *ranger) visit(c chunk) error {
 }
 
 func add(r *table.Range, k kind, bits uint64) {
-	if k == intCell {
+	switch k {
+	case intCell, minusZero:
 		r.Int(int64(bits))
-	} else {
+	case hugeCell:
+		r.Beyond = true
+	default:
 		r.Real(math.Float64frombits(bits))
 	}
 }

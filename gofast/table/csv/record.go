@@ -3,8 +3,6 @@ package csv
 import (
 	"math"
 	"slices"
-
-	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
 
 // parser turns one record at a time into values: only the wanted columns are read
@@ -13,17 +11,17 @@ type parser struct {
 	tokens
 	r        *reader
 	plan     *plan
-	wanted   []int32     // columns, ascending, each once
-	verbatim []bool      // per wanted column: its text is needed, or its cells are True and False; set before the first record
-	truth    []bool      // per wanted column: its cells are True and False
-	verifies bool        // an integer beyond int64 does not end the work
-	beyond   *errs.Error // the first of them then
+	wanted   []int32 // columns, ascending, each once
+	verbatim []bool  // per wanted column: its text is needed, or its cells are True and False; set before the first record
+	truth    []bool  // per wanted column: its cells are True and False
 
 	// The values of the last record, one per wanted column.
 	bits  []uint64
 	kinds []kind
 	texts [][]byte // set where kinds is not intCell or verbatim is true
 	ints  bool     // every wanted cell is an intCell
+
+	real []bool // per wanted column: some cell was a realCell
 }
 
 // none ends the list of wanted columns.
@@ -33,7 +31,7 @@ const none = math.MaxInt32
 func (pl *plan) parser(r *reader) *parser {
 	n := len(pl.wanted)
 	p := &parser{tokens: tokens{delim: r.delim}, r: r, plan: pl, wanted: append(slices.Clone(pl.wanted), none),
-		verbatim: make([]bool, n), truth: make([]bool, n), bits: make([]uint64, n), kinds: make([]kind, n), texts: make([][]byte, n)}
+		verbatim: make([]bool, n), truth: make([]bool, n), bits: make([]uint64, n), kinds: make([]kind, n), texts: make([][]byte, n), real: make([]bool, n)}
 	for k, column := range pl.wanted {
 		p.truth[k] = r.fields[column].Bool
 		p.verbatim[k] = p.truth[k]
@@ -71,7 +69,7 @@ func (p *parser) record(b []byte, pos int) (cells, next int) {
 				i++
 			}
 			c := b[i]
-			if n := i - first; n > 0 && n <= 18 && (c == delim || c == '\n' || c == '\r') && !p.verbatim[k] {
+			if n := i - first; n > 0 && n <= 18 && (c == delim || c == '\n' || c == '\r') && (value != 0 || !negative) && !p.verbatim[k] {
 				if negative {
 					value = -value
 				}
@@ -92,7 +90,7 @@ func (p *parser) record(b []byte, pos int) (cells, next int) {
 // value reads any cell.
 func (p *parser) value(k int, b []byte, pos int) (end int) {
 	text, end := p.cell(b, pos)
-	kind, bits := classify(text)
+	kind, bits := p.r.classify(text)
 	// A column is a column of booleans or it is not, as in pandas.
 	if kind != missingCell && (kind == boolCell) != p.truth[k] {
 		kind = textCell
@@ -101,6 +99,7 @@ func (p *parser) value(k int, b []byte, pos int) (end int) {
 		kind = intCell
 	}
 	p.texts[k], p.kinds[k], p.bits[k] = text, kind, bits
+	p.real[k] = p.real[k] || kind == realCell
 	p.ints = p.ints && kind == intCell
 	return end
 }

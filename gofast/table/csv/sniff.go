@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/foreign"
@@ -21,6 +22,7 @@ const (
 
 // sample is the head of the unpacked content, cut into cells.
 type sample struct {
+	notation
 	text  []byte // of the whole content if all is true; its last line has a newline then
 	size  int    // length of text in the file, without an added newline
 	skip  int    // length of what stands before the table
@@ -74,7 +76,7 @@ func (r *reader) sample() (*sample, error) {
 		if err := r.looksLikeText(text); err != nil {
 			return nil, err
 		}
-		s := &sample{text: text, size: len(text), all: all, cells: int(r.opts.Limits.Columns) + 1}
+		s := &sample{notation: r.notation, text: text, size: len(text), all: all, cells: int(r.opts.Limits.Columns) + 1}
 		begun, err := s.begin(r)
 		if err != nil {
 			return nil, err
@@ -146,8 +148,17 @@ func (s *sample) cut() {
 			present = append(present, delim)
 		}
 	}
-	if len(present) == 0 {
-		present = delimiters[:1]
+	// A decimal comma parts cells only where it must: then cells with one have quotes.
+	if without := slices.DeleteFunc(slices.Clone(present), func(c byte) bool { return c == s.point }); len(without) < len(present) {
+		if rows, _ := s.rowsOf(s.point); len(without) > 0 || s.score(rows) < 2 {
+			present = without
+		}
+	}
+	if len(present) == 0 { // whatever does not occur
+		present = []byte{'\t'}
+		if s.point == 0 {
+			present = delimiters[:1]
+		}
 	}
 	best := -1.0
 	for _, delim := range present {
@@ -156,7 +167,7 @@ func (s *sample) cut() {
 			s.delim, s.rows, s.starts = delim, rows, starts
 			return
 		}
-		if score := score(rows); score > best {
+		if score := s.score(rows); score > best {
 			s.delim, s.rows, s.starts, best = delim, rows, starts, score
 		}
 	}
@@ -199,7 +210,7 @@ func (s *sample) row(text []byte, pos int, delim byte, likely int) (row [][]byte
 // last, below 1 for one that cuts the records unevenly, from 1 where the first one
 // lacks a cell, from 2 for an even cut, and grows with the share of cells that are
 // not text.
-func score(rows [][][]byte) float64 {
+func (s *sample) score(rows [][][]byte) float64 {
 	if len(rows) == 0 {
 		return 0
 	}
@@ -216,7 +227,7 @@ func score(rows [][][]byte) float64 {
 		if i > 0 && i <= 20 {
 			for _, text := range row {
 				total++
-				if k, _ := classify(text); k != textCell {
+				if k, _ := s.classify(text); k != textCell {
 					numbers++
 				}
 			}

@@ -13,9 +13,10 @@ import (
 type Building struct {
 	Kept Kept // the texts; whoever takes them owns the descriptor
 
-	file   *atomicfile.File
-	writer *cache.Writer
-	meta   cache.Meta
+	file    *atomicfile.File
+	writer  *cache.Writer
+	rounded bool
+	meta    cache.Meta
 }
 
 // BeginCache decodes the files into a cache file at path. nil: a cache with the same fingerprint is there. The table lies
@@ -24,7 +25,7 @@ type Building struct {
 // table; a cache with another fingerprint is replaced. force replaces any cache; it
 // is for callers that found the cache damaged themselves.
 func BeginCache(ctx context.Context, paths []string, options Options, path, fingerprint string, force bool) (begun *Building, err error) {
-	file, err := cache.Begin(ctx, path, fingerprint, force)
+	file, err := cache.Begin(ctx, path, force, fingerprint, rounded(fingerprint, options.Rounds))
 	if file == nil || err != nil {
 		return nil, err
 	}
@@ -38,8 +39,15 @@ func BeginCache(ctx context.Context, paths []string, options Options, path, fing
 		return nil, err
 	}
 	b.meta.Fingerprint = fingerprint
+	if b.rounded {
+		b.meta.Fingerprint = rounded(fingerprint, options.Rounds)
+	}
 	return b, nil
 }
+
+// rounded is the fingerprint of a table whose integers were rounded, which is for no other type than this.
+// python/gofast/_tables/cache.py has the same.
+func rounded(fingerprint, rounds string) string { return fingerprint + " rounded to " + rounds }
 
 func (b *Building) decode(ctx context.Context, paths []string, options Options) error {
 	o, err := open(ctx, paths, options)
@@ -63,7 +71,7 @@ func (b *Building) decode(ctx context.Context, paths []string, options Options) 
 		return memory{w.Features, w.Labels, w.Abort}, nil
 	})
 	if err == nil {
-		b.meta = o.cacheMeta()
+		b.meta, b.rounded = o.cacheMeta(), o.rounded
 		b.Kept, err = o.keep()
 	}
 	return err
@@ -97,6 +105,3 @@ func (o *opened) cacheMeta() cache.Meta {
 	}
 	return meta
 }
-
-// VerifyCache reads the whole cache at path and compares its checksums.
-func VerifyCache(ctx context.Context, path string) error { return cache.Verify(ctx, path) }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,11 @@ func open(ctx context.Context, paths []string, options Options) (*opened, error)
 	o := &opened{typedBy: -1, classes: options.Classes, codings: codings, texts: options.Texts, budget: limits.NewBudget(lim.Memory), exact: true,
 		rests: options.streamed && options.FS == nil}
 	o.budget.Hint = options.hint
+	if options.Rounds != "" {
+		if o.rounds = table.TypeNamed(options.Rounds); o.rounds < table.Float32 {
+			return nil, errs.New(errs.ErrConfig, "open", fmt.Sprintf("rounds=%q is not \"float32\" or \"float64\"", options.Rounds))
+		}
+	}
 	if err := o.openAll(ctx, paths, options, lim); err != nil {
 		o.close()
 		return nil, err
@@ -48,14 +54,15 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 	if threads <= 0 {
 		threads = engine.Threads()
 	}
-	delimiter, err := options.delimiter()
+	notation, err := options.notation()
 	if err != nil {
 		return err
 	}
 	if options.streamed {
 		o.scratch = &table.Scratch{}
 	}
-	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: delimiter, SkipRows: options.SkipRows,
+	decodeOptions := table.Options{Header: options.Header, Coded: len(o.codings) > 0, Delimiter: notation.delimiter, Decimal: notation.decimal,
+		Thousands: notation.thousands, Encoding: options.Encoding, SkipRows: options.SkipRows,
 		Threads: threads, Limits: lim, Budget: o.budget, Scratch: o.scratch}
 	var done atomic.Int64 // bytes of all sources
 	total := int64(0)     // set before decoding starts
@@ -89,7 +96,16 @@ func (o *opened) openAll(ctx context.Context, paths []string, options Options, l
 			return errs.New(errs.ErrLimit, "open", "too many rows").At(path)
 		}
 	}
+	isText := func(r table.Reader) bool { _, is := r.(table.Liner); return is }
+	if options.foreign() && !slices.ContainsFunc(o.readers, isText) {
+		return errs.New(errs.ErrConfig, "open", "decimal=, thousands= and encoding= are for text files: leave them out").At(paths[0])
+	}
 	return nil
+}
+
+// foreign says that numbers or characters are written in another way than usual.
+func (t *Options) foreign() bool {
+	return t.Decimal != "" && t.Decimal != "." || t.Thousands != "" || t.Encoding != nil
 }
 
 func (o *opened) openFile(ctx context.Context, path string, fsys fs.FS) (*source.File, error) {
@@ -104,7 +120,7 @@ func (o *opened) openFile(ctx context.Context, path string, fsys fs.FS) (*source
 func (o *opened) choose(options Options) error {
 	last := len(o.readers) - 1
 	path, columns, dropped := o.files[last].Path(), o.readers[last].Columns(), o.readers[last].Dropped()
-	sel := table.Selection{Fill: (*float64)(options.FillValue), Verbatim: options.verbatim()}
+	sel := table.Selection{Fill: (*float64)(options.FillValue), Rounds: o.rounds != table.Invalid, Verbatim: options.verbatim()}
 	for _, ref := range options.Label {
 		i, ok := find(columns, ref)
 		if !ok {
@@ -123,7 +139,7 @@ func (o *opened) choose(options Options) error {
 		return err
 	}
 	if last > 0 {
-		if err := sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns, sel); err != nil {
+		if err := o.sameColumns(o.files[0].Path(), o.readers[0].Columns(), path, columns, sel); err != nil {
 			return err
 		}
 	}
@@ -270,12 +286,8 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 			c.Text, c.Bool, c.Hint = false, false, hintOf(coding)
 		}
 		if c.Text {
-			err := errs.New(errs.ErrSchema, "open", "the column holds text, which cannot be a feature; number its words with categories=, keep it with text=, leave it out with exclude=, "+
-				"or choose the features with columns="+c.TextWhy).At(path).InColumn(c.Name)
-			if c.Sampled {
-				o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
-			}
-			return err
+			return o.text(path, c, "the column holds text, which cannot be a feature; number its words with categories=, keep it with text=, leave it out with exclude=, "+
+				"or choose the features with columns="+c.TextWhy)
 		}
 		if slices.Contains(sel.Labels, i) {
 			return errs.New(errs.ErrSchema, "open", "the column is both a feature and a label or a text").At(path).InColumn(c.Name)
@@ -314,12 +326,26 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 	return nil
 }
 
+// text is the error of a column of text in the file that was opened last, with the place of its first text. A text among
+// numbers is a bad value, as it is where it stands further down.
+func (o *opened) text(path string, c table.Column, why string) error {
+	err := errs.New(errs.ErrSchema, "open", why).At(path).InColumn(c.Name)
+	if c.Mixed {
+		err.Kind = errs.ErrValue
+	}
+	if c.Sampled {
+		o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
+	}
+	return err
+}
+
 // sameColumns compares the columns of two files of one table. The labels of a text
 // file are checked later, cell by cell, when their kind is known. A column with a
 // coding was checked together with the coding.
-func sameColumns(pathA string, a []table.Column, pathB string, b []table.Column, sel table.Selection) error {
+func (o *opened) sameColumns(pathA string, a []table.Column, pathB string, b []table.Column, sel table.Selection) error {
+	const rule = ": files of one table must have the same columns in the same order"
 	bad := func(format string, args ...any) error {
-		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+": files of one table must have the same columns in the same order").At(pathB)
+		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+rule).At(pathB)
 	}
 	if len(a) != len(b) {
 		return bad("%d columns, but %s has %d", len(b), pathA, len(a))
@@ -332,6 +358,8 @@ func sameColumns(pathA string, a []table.Column, pathB string, b []table.Column,
 		case coded && a[i].Clock != b[i].Clock:
 			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), since(b[i]), since(a[i]), pathA)
 		case coded, a[i].Unseen || b[i].Unseen, a[i].Sampled && b[i].Sampled && slices.Contains(sel.Labels, i):
+		case b[i].Text && !a[i].Text:
+			return o.text(pathB, b[i], fmt.Sprintf("the column holds text, but %s in %s", holds(a[i]), pathA)+rule+b[i].TextWhy)
 		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, isInt(a[i]) != isInt(b[i]) && !a[i].Sampled && !b[i].Sampled:
 			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), holds(b[i]), holds(a[i]), pathA)
 		case !slices.Equal(a[i].Shape, b[i].Shape):
@@ -364,19 +392,38 @@ func since(c table.Column) string {
 	return "dates"
 }
 
-// delimiter checks the options that say how a text file is split into cells.
-func (t *Options) delimiter() (byte, error) {
+// notation is how text files write numbers and cells; 0 where the file says so, or what is usual.
+type notation struct{ delimiter, decimal, thousands byte }
+
+// notation checks the options that say how a text file is read.
+func (t *Options) notation() (n notation, err error) {
+	bad := func(format string, args ...any) error {
+		return errs.New(errs.ErrConfig, "open", fmt.Sprintf(format, args...))
+	}
 	if t.SkipRows < 0 {
-		return 0, errs.New(errs.ErrConfig, "open", fmt.Sprintf("skiprows=%d: give the number of lines before the table", t.SkipRows))
+		return n, bad("skiprows=%d: give the number of lines before the table", t.SkipRows)
 	}
-	if t.Delimiter == "" {
-		return 0, nil
+	if t.Encoding != nil && len(t.Encoding) != 128 {
+		return n, bad("encoding: %d characters, 128 are expected", len(t.Encoding))
 	}
-	c := t.Delimiter[0]
-	letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-	if len(t.Delimiter) != 1 || c >= 0x7f || c < ' ' && c != '\t' || c >= '0' && c <= '9' || letter || strings.IndexByte(`"+-.`, c) >= 0 {
-		return 0, errs.New(errs.ErrConfig, "open", fmt.Sprintf(
-			"delimiter=%q: give one ASCII character that no number has, such as \";\"", errs.Cut(t.Delimiter)))
+	one := func(option, value, not, such string) byte {
+		if value == "" || err != nil {
+			return 0
+		}
+		c := value[0]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if len(value) != 1 || c >= 0x7f || c < ' ' && c != '\t' || c >= '0' && c <= '9' || letter || strings.IndexByte(not, c) >= 0 {
+			err = bad("%s=%q: give one ASCII character that no number has, such as %q", option, errs.Cut(value), such)
+		}
+		return c
 	}
-	return c, nil
+	n = notation{one("delimiter", t.Delimiter, `"+-.`, ";"), one("decimal", t.Decimal, "\"+-\t ", ","), one("thousands", t.Thousands, "\"+-\t", ",")}
+	if n.decimal == '.' { // as without
+		n.decimal = 0
+	}
+	point := cmp.Or(n.decimal, '.')
+	if err == nil && n.thousands == point {
+		err = bad("thousands=%q is the decimal point: give decimal=\",\" too, or another character", t.Thousands)
+	}
+	return n, err
 }

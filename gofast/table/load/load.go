@@ -19,8 +19,9 @@ import (
 type Schema struct {
 	Rows       int64       `json:"rows"`
 	Width      int         `json:"width"`
-	Type       table.Type  `json:"type"` // storage type of the features
-	Bool       bool        `json:"bool"` // the features are booleans
+	Type       table.Type  `json:"type"`    // storage type of the features
+	Bool       bool        `json:"bool"`    // the features are booleans
+	Rounded    bool        `json:"rounded"` // to Type, as Options.Rounds said
 	Shape      []int       `json:"shape"`
 	Features   []string    `json:"features"`
 	Dropped    []string    `json:"dropped"` // columns with the index of a pandas frame
@@ -61,6 +62,8 @@ type opened struct {
 	start      table.Type // the type worth trying first
 	bound      int64      // rows at most
 	exact      bool       // bound is the number of rows
+	rounds     table.Type // of integers that nothing holds exactly; Invalid: they are an error
+	rounded    bool       // there were some: start is rounds
 	budget     *limits.Budget
 	scratch    *table.Scratch
 	rests      bool     // files are open while they are read only
@@ -180,6 +183,9 @@ func (o *opened) decode(ctx context.Context, alloc func(table.Type) (memory, err
 // decodeNarrow tries the narrowest type. If a value does not fit, it finds the range of the
 // values and decodes once more.
 func (o *opened) decodeNarrow(ctx context.Context, alloc func(table.Type) (memory, error)) error {
+	if o.rounded {
+		return o.decodeAs(ctx, o.rounds, alloc)
+	}
 	err := o.decodeAs(ctx, o.start, alloc)
 	if errors.Is(err, table.ErrNarrow) && o.start == table.Float32 && o.onlyCells() {
 		err = o.decodeAs(ctx, table.Float64, alloc)
@@ -190,6 +196,10 @@ func (o *opened) decodeNarrow(ctx context.Context, alloc func(table.Type) (memor
 			return rangeErr
 		}
 		wider, typeErr := features.Type()
+		if typeErr != nil && o.rounds != table.Invalid {
+			o.rounded = true
+			return o.decodeAs(ctx, o.rounds, alloc)
+		}
 		if typeErr != nil {
 			return o.coarser(typeErr.(*errs.Error).At(o.files[0].Path()))
 		}
@@ -267,7 +277,7 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 	rowBytes, labelBytes := int64(o.schema.Width*t.Size()), int64(len(o.kinds)*8)
 	for i, r := range o.readers {
 		target := table.Target{
-			Features: table.Matrix{Data: m.features[rows*rowBytes:], Type: t, Width: o.schema.Width},
+			Features: table.Matrix{Data: m.features[rows*rowBytes:], Type: t, Width: o.schema.Width, Rounds: o.rounded},
 			Labels:   m.labels[rows*labelBytes:],
 			Kinds:    o.storedKinds(i),
 			Dict:     dicts,
@@ -287,7 +297,7 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 	}
 	o.dicts = dicts
 	s := &o.schema
-	s.Rows, s.Type = rows, t
+	s.Rows, s.Type, s.Rounded = rows, t, o.rounded
 	s.LabelKinds = nil
 	for i, kind := range o.kinds[:labels] {
 		s.LabelKinds = append(s.LabelKinds, kindNames[kind])

@@ -43,10 +43,18 @@ type Options struct {
 	Texts []ColumnText `json:"texts"`
 	// Delimiter is the character between the cells of a text file; "": found from its
 	// first rows. SkipRows is the number of lines before the table.
-	Delimiter string        `json:"delimiter"`
-	SkipRows  int           `json:"skiprows"`
-	Threads   int           `json:"threads"`
-	Limits    limits.Limits `json:"limits"`
+	Delimiter string `json:"delimiter"`
+	// Decimal is what stands for the decimal point in text files, and Thousands between thousands; "": a point, and nothing.
+	Decimal   string `json:"decimal"`
+	Thousands string `json:"thousands"`
+	// Encoding has the 128 characters of the bytes from 128 on, in text files that are not UTF-8; -1 is none.
+	Encoding []rune `json:"encoding"`
+	// Rounds is the float type, float32 or float64, that integers are rounded to where no type holds them beside the other
+	// values: beyond 2^53 beside floats, and above int64. "": they are an error.
+	Rounds   string        `json:"rounds"`
+	SkipRows int           `json:"skiprows"`
+	Threads  int           `json:"threads"`
+	Limits   limits.Limits `json:"limits"`
 	// FS has the files; nil: they are the operating system's.
 	FS fs.FS `json:"-"`
 	// Progress is called with the bytes of the sources read so far, and all their bytes.

@@ -234,7 +234,7 @@ func (s *Stream) endFile() {
 
 // decoded remembers the type: what comes next is probably no narrower.
 func (s *Stream) decoded(d Decoded) Decoded {
-	s.o.start = max(s.o.start, d.Type)
+	s.o.start, s.o.rounded = max(s.o.start, d.Type), s.o.rounded || d.Rounded
 	return d
 }
 

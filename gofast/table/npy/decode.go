@@ -20,7 +20,10 @@ func (t *openFile) Decode(ctx context.Context, sel table.Selection, dst table.Ta
 		if len(p.runs) == 0 {
 			continue
 		}
-		if p.convert = p.elem.numbers().To(dst.Features.Type); p.convert == nil {
+		if p.convert = p.elem.numbers().To(dst.Features.Type); dst.Features.Rounds {
+			p.convert = p.elem.numbers().Near(dst.Features.Type)
+		}
+		if p.convert == nil {
 			return 0, table.ErrNarrow
 		}
 	}
@@ -70,7 +73,7 @@ func (d *decoding) stretch(v stretch) error {
 	size := m.Type.Size()
 	into := m.Data[v.row*int64(m.RowBytes())+int64(v.dst*size):][:len(v.values)/v.elem.size*size]
 	if &into[0] != &v.values[0] && !v.convert(into, v.values) {
-		return v.unfit()
+		return v.unfit(d.sel.Rounds)
 	}
 	if !v.elem.float() {
 		return nil
@@ -90,7 +93,7 @@ func (d *decoding) stretch(v stretch) error {
 			continue
 		}
 		narrow, fits := table.FitReal[float32](*fill)
-		if !fits {
+		if !fits && !m.Rounds {
 			return table.ErrNarrow
 		}
 		table.View[float32](into)[from] = narrow
@@ -102,10 +105,10 @@ func (v stretch) missing(at int) error {
 	return v.fail(errs.ErrMissing, "the value is NaN: pass fill_value= or drop the row").AtRow(v.row+int64(at/v.n), v.columnAt(v.src+at%v.n))
 }
 
-// unfit is ErrNarrow, or ErrValue where no wider type would help.
-func (v stretch) unfit() error {
+// unfit is ErrNarrow, or ErrValue where no wider type would help, unless values are rounded at last.
+func (v stretch) unfit(rounds bool) error {
 	at := v.elem.numbers().Beyond(v.values)
-	if at < 0 {
+	if at < 0 || rounds {
 		return table.ErrNarrow
 	}
 	return v.fail(errs.ErrValue, "%d is above 2^63-1, the largest integer that is stored", table.View[uint64](v.values)[at]).

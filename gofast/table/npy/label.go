@@ -52,8 +52,12 @@ func (d *decoding) convertLabel(p *plan, l labelAt, row int64, values, into []by
 	if numbers == nil || numbers.To(kind.Type()) == nil { // text, or floats where integers were expected
 		return table.ErrNarrow
 	}
-	if !numbers.To(kind.Type())(into, values) {
-		return v.unfit()
+	convert := numbers.To(kind.Type())
+	if kind == table.FloatLabel {
+		convert = numbers.Near(table.Float64)
+	}
+	if !convert(into, values) {
+		return v.unfit(false)
 	}
 	if p.elem.float() {
 		if at := firstNaN(into, table.Float64); at >= 0 {

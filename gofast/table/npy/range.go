@@ -41,7 +41,11 @@ func (v stretch) note(sel table.Selection, seen *table.Range) error {
 			return nil
 		}
 		if from += at; !v.elem.float() {
-			return v.unfit()
+			if sel.Rounds {
+				seen.Beyond = true // nothing else matters then
+				return nil
+			}
+			return v.unfit(false)
 		}
 		fill := sel.FillAt(v.dst + from%v.n)
 		if fill == nil {

@@ -63,7 +63,7 @@ func (d *numbers[T]) categories(v *values, dst []T) error {
 	}
 	if d.c.kind == reals {
 		for i, id := range ids {
-			if err := putReal(categories.Reals[id], dst, i); err != nil {
+			if err := d.putReal(categories.Reals[id], dst, i); err != nil {
 				return err
 			}
 		}
@@ -79,7 +79,7 @@ func (d *numbers[T]) categories(v *values, dst []T) error {
 
 func (d *numbers[T]) putInt(v int64, dst []T, i int) error {
 	var fits bool
-	if dst[i], fits = table.FitInt[T](v); !fits {
+	if dst[i], fits = table.FitInt[T](v); !fits && !d.rounds {
 		return table.ErrNarrow
 	}
 	return nil

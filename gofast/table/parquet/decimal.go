@@ -59,7 +59,7 @@ var exactPowers = func() (powers [23]float64) {
 // numbers, and rounds once; beyond, strconv rounds correctly.
 func (d *numbers[T]) decimal(unscaled int64, dst []T, i int) error {
 	if -1<<53 <= unscaled && unscaled <= 1<<53 && d.c.digits < len(exactPowers) {
-		return putReal(float64(unscaled)/exactPowers[d.c.digits], dst, i)
+		return d.putReal(float64(unscaled)/exactPowers[d.c.digits], dst, i)
 	}
 	var text [32]byte
 	return d.parse(strconv.AppendInt(text[:0], unscaled, 10), dst, i)
@@ -72,12 +72,12 @@ func (d *numbers[T]) parse(digits []byte, dst []T, i int) error {
 	if err != nil {
 		return damaged("a decimal cannot be converted: %v", err)
 	}
-	return putReal(f, dst, i)
+	return d.putReal(f, dst, i)
 }
 
-func putReal[T table.Cell](f float64, dst []T, i int) error {
+func (d *numbers[T]) putReal(f float64, dst []T, i int) error {
 	var fits bool
-	if dst[i], fits = table.FitReal[T](f); !fits {
+	if dst[i], fits = table.FitReal[T](f); !fits && !d.rounds {
 		return table.ErrNarrow
 	}
 	return nil

@@ -39,6 +39,7 @@ func labelCells[T int64 | float64](ctx context.Context, w *worker, c *column, g,
 	if err != nil {
 		return nil, err
 	}
+	d.rounds = table.IsReal[T]()
 	return table.Bytes(cells), w.walk(ctx, c, g, nil, func(v *values, first int64) error {
 		return d.cells(v, cells[first:][:v.count])
 	})

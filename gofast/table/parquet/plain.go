@@ -67,10 +67,17 @@ func (d *numbers[T]) copied(src []byte, dst []T, from *table.Cells) error {
 			return nil
 		} // find out why below
 	}
-	if from.To(table.TypeOf[T]())(table.Bytes(dst), src) {
+	convert := from.To(table.TypeOf[T]())
+	if d.rounds {
+		convert = from.Near(table.TypeOf[T]())
+	}
+	if convert(table.Bytes(dst), src) {
 		return nil
 	}
 	if at := from.Beyond(src); at >= 0 {
+		if d.beyond {
+			return table.ErrNarrow
+		}
 		return tooBig(at, table.View[uint64](src)[at])
 	}
 	return table.ErrNarrow

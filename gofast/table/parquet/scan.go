@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 
@@ -33,7 +34,7 @@ func (r *Reader) Range(ctx context.Context, sel table.Selection) (features table
 			return err
 		}
 		for i, o := range j.outputs {
-			seen, err := w.scan(ctx, o.c, j, window(windows, i), sel.FillAt(o.at))
+			seen, err := w.scan(ctx, o.c, j, window(windows, i), sel, o.at)
 			if err != nil {
 				return err
 			}
@@ -47,18 +48,20 @@ func (r *Reader) Range(ctx context.Context, sel table.Selection) (features table
 }
 
 // scan looks at one chunk.
-func (w *worker) scan(ctx context.Context, c *column, j *job, window []byte, fill *float64) (table.Range, error) {
+func (w *worker) scan(ctx context.Context, c *column, j *job, window []byte, sel table.Selection, at int) (table.Range, error) {
 	if c.kind.isFloat() {
-		return scanAs[float64](ctx, w, c, j, window, fill)
+		return scanAs[float64](ctx, w, c, j, window, sel, at)
 	}
-	return scanAs[int64](ctx, w, c, j, window, fill)
+	return scanAs[int64](ctx, w, c, j, window, sel, at)
 }
 
-func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job, window []byte, fill *float64) (table.Range, error) {
+func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job, window []byte, sel table.Selection, at int) (table.Range, error) {
+	fill := sel.FillAt(at)
 	d, err := newNumbers[T](w, c, fill, false)
 	if err != nil {
 		return table.Range{}, err
 	}
+	d.of(sel, table.Matrix{})
 	// Whether the fill value fits is asked of the type that is chosen later.
 	d.missing.fits = true
 	if table.IsReal[T]() {
@@ -85,6 +88,9 @@ func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job
 			}
 			return nil
 		})
+	}
+	if errors.Is(err, table.ErrNarrow) { // nothing else is wider than what is scanned into
+		return table.Range{Beyond: true}, nil
 	}
 	if d.missing.used && fill != nil {
 		// It becomes part of the table.

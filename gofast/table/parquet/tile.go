@@ -23,16 +23,16 @@ func (r *Reader) Decode(ctx context.Context, sel table.Selection, dst table.Targ
 	if err := r.checkTarget(features, labels, dst); err != nil {
 		return 0, err
 	}
-	return r.meta.rows, decoders[dst.Features.Type](ctx, r, features, labels, sel.FillAt, dst)
+	return r.meta.rows, decoders[dst.Features.Type](ctx, r, features, labels, sel, dst)
 }
 
-var decoders = [...]func(ctx context.Context, r *Reader, features, labels []*column, fillAt func(int) *float64, dst table.Target) error{
+var decoders = [...]func(ctx context.Context, r *Reader, features, labels []*column, sel table.Selection, dst table.Target) error{
 	table.Uint8: decodeAs[uint8], table.Int16: decodeAs[int16], table.Int32: decodeAs[int32],
 	table.Int64: decodeAs[int64], table.Float32: decodeAs[float32], table.Float64: decodeAs[float64]}
 
 // decodeAs decodes tile after tile. The memory of a tile is the crew's, and used
 // again for the next.
-func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*column, fillAt func(int) *float64, dst table.Target) error {
+func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*column, sel table.Selection, dst table.Target) error {
 	crew := r.newCrew()
 	defer crew.done()
 	m := dst.Features
@@ -55,9 +55,9 @@ func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*
 			case j.label:
 				return w.decodeLabel(ctx, j, dst)
 			case j.tile == nil:
-				return decodeVector[T](ctx, w, j, fillAt(j.outputs[0].at), m)
+				return decodeVector[T](ctx, w, j, sel, m)
 			default:
-				return decodeColumns(ctx, w, j, fillAt, cells)
+				return decodeColumns(ctx, w, j, sel, m, cells)
 			}
 		}); err != nil {
 			return err
@@ -92,17 +92,18 @@ func writeRows(ctx context.Context, crew *crew, t *tile, cells []byte, m table.M
 }
 
 // decodeColumns does one job of a tile.
-func decodeColumns[T table.Cell](ctx context.Context, w *worker, j *job, fillAt func(int) *float64, cells []T) error {
+func decodeColumns[T table.Cell](ctx context.Context, w *worker, j *job, sel table.Selection, m table.Matrix, cells []T) error {
 	windows, err := w.windows(j)
 	if err != nil {
 		return err
 	}
 	t, group := j.tile, &w.r.meta.groups[j.group]
 	for i, o := range j.outputs {
-		d, err := newNumbers[T](w, o.c, fillAt(o.at), false)
+		d, err := newNumbers[T](w, o.c, sel.FillAt(o.at), false)
 		if err != nil {
 			return err
 		}
+		d.of(sel, m)
 		column := int64(o.at-t.outputs[0].at)*t.rows + group.first - t.first
 		dst := cells[column:][:group.rows]
 		// open checked that the chunk declares as many values as there are rows,

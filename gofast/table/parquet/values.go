@@ -16,6 +16,8 @@ type numbers[T table.Cell] struct {
 	w       *worker
 	c       *column
 	missing missing[T]
+	rounds  bool // T, a float, is to hold the nearest to each value
+	beyond  bool // an integer beyond int64 is ErrNarrow: rounding it is an answer
 	dict    dictionary[T]
 	words   *words // of places and reals, from their first page on
 }
@@ -40,6 +42,13 @@ func newNumbers[T table.Cell](w *worker, c *column, fill *float64, label bool) (
 		d.missing.value, d.missing.fits = table.FitReal[T](*fill)
 	}
 	return d, nil
+}
+
+// of makes it the numbers of a matrix, which may round.
+func (d *numbers[T]) of(sel table.Selection, m table.Matrix) *numbers[T] {
+	d.beyond, d.rounds = sel.Rounds, m.Rounds
+	d.missing.fits = d.missing.fits || m.Rounds
+	return d
 }
 
 // dense decodes the present values of a page into dst, which has that length.

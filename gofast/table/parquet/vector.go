@@ -42,14 +42,14 @@ func (r *rows[T]) blank(first int64, n int) {
 }
 
 // decodeVector decodes one chunk of such a column into the matrix.
-func decodeVector[T table.Cell](ctx context.Context, w *worker, j *job, fill *float64, m table.Matrix) error {
+func decodeVector[T table.Cell](ctx context.Context, w *worker, j *job, sel table.Selection, m table.Matrix) error {
 	o := j.outputs[0]
-	d, err := newNumbers[T](w, o.c, fill, false)
+	d, err := newNumbers[T](w, o.c, sel.FillAt(o.at), false)
 	if err != nil {
 		return err
 	}
 	first := int(w.r.meta.groups[j.group].first)
-	return walkVector(ctx, w, d, j.group, nil, &rows[T]{data: m.Data[first*m.RowBytes()+o.at*m.Type.Size():],
+	return walkVector(ctx, w, d.of(sel, m), j.group, nil, &rows[T]{data: m.Data[first*m.RowBytes()+o.at*m.Type.Size():],
 		rowBytes: m.RowBytes(), width: o.c.width(), fill: []T{d.missing.value}})
 }
 

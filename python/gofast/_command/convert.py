@@ -9,7 +9,6 @@ from inspect import signature
 
 from .. import errors
 from .._core.units import size
-from .._tables.label import DEFAULT_LABEL
 from ..convert import convert
 from . import output
 
@@ -31,28 +30,7 @@ gofast convert packed.h5 plain.h5 --columns images --label labels""",
     )
     parser.add_argument("src", metavar="SRC", nargs="+", help="a file, a folder or a pattern")
     parser.add_argument("dst", metavar="DST", help="the file to write")
-    parser.add_argument(
-        "--label", help="the label column; '' for none (default: one called label, if it is there)"
-    )
-    parser.add_argument(
-        "--delimiter", help="what stands between the cells of a text file (default: recognised)"
-    )
-    parser.add_argument(
-        "--header", choices=("auto", "yes", "no"), default="auto", help="whether the first line names columns"
-    )
-    parser.add_argument("--skiprows", metavar="LINES", type=int, default=0, help="lines before the header")
-    parser.add_argument(
-        "--columns", metavar="COLUMN", action="append", help="a feature column, of several; may be repeated"
-    )
-    parser.add_argument(
-        "--exclude", metavar="COLUMN", action="append", help="a column to leave out; may be repeated"
-    )
-    parser.add_argument(
-        "--fill-value", metavar="NUMBER", type=float, help="what stands for missing cells; nan keeps them"
-    )
-    parser.add_argument(
-        "--label-type", choices=("auto", "int", "float", "text"), default="auto", help="the labels' type"
-    )
+    output.add_table(parser)
     parser.add_argument("--threads", type=output.positive, help="threads that read (default: all allowed)")
     output.add_json(parser)
 
@@ -93,17 +71,5 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _convert(given: argparse.Namespace) -> None:
-    header: bool | str = {"yes": True, "no": False}.get(given.header, "auto")
-    convert(
-        given.src if len(given.src) > 1 else given.src[0],
-        given.dst,
-        label=DEFAULT_LABEL if given.label is None else given.label or None,
-        header=header,  # type: ignore[arg-type]
-        delimiter=given.delimiter,
-        exclude=given.exclude,
-        fill_value=given.fill_value,
-        columns=given.columns,
-        skiprows=given.skiprows,
-        label_type=given.label_type,
-        threads=given.threads,
-    )
+    src = given.src if len(given.src) > 1 else given.src[0]
+    convert(src, given.dst, **output.table_options(given), threads=given.threads)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from .._core.progress import printable
+from .._tables.label import DEFAULT_LABEL
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 PIPE_CLOSED = 141  # as a shell shows a program that SIGPIPE ended
@@ -95,3 +96,43 @@ def note(text: str) -> None:
     """Says something beside the result."""
     if sys.stderr is not None:
         print("gofast: " + "\n".join(map(printable, text.split("\n"))), file=sys.stderr)
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say what a table's columns and cells are."""
+    parser.add_argument(
+        "--label", help="the label column; '' for none (default: one called label, if it is there)"
+    )
+    parser.add_argument(
+        "--delimiter", help="what stands between the cells of a text file (default: recognised)"
+    )
+    parser.add_argument(
+        "--header", choices=("auto", "yes", "no"), default="auto", help="whether the first line names columns"
+    )
+    parser.add_argument("--decimal", default=".", help="what stands for the decimal point (default: .)")
+    parser.add_argument("--thousands", help="what stands between thousands (default: nothing)")
+    parser.add_argument("--encoding", default="utf-8", help="of a text file (default: utf-8)")
+    parser.add_argument("--skiprows", metavar="LINES", type=int, default=0, help="lines before the header")
+    parser.add_argument(
+        "--columns", metavar="COLUMN", action="append", help="a feature column, of several; may be repeated"
+    )
+    parser.add_argument(
+        "--exclude", metavar="COLUMN", action="append", help="a column to leave out; may be repeated"
+    )
+    parser.add_argument(
+        "--fill-value", metavar="NUMBER", type=float, help="what stands for missing cells; nan keeps them"
+    )
+    parser.add_argument(
+        "--label-type", choices=("auto", "int", "float", "text"), default="auto", help="the labels' type"
+    )
+
+
+def table_options(given: argparse.Namespace) -> dict[str, Any]:
+    """These options, by the names that they have in Python."""
+    named = ["delimiter", "decimal", "thousands", "encoding", "skiprows"]
+    named += ["columns", "exclude", "fill_value", "label_type"]
+    return {
+        "label": DEFAULT_LABEL if given.label is None else given.label or None,
+        "header": {"yes": True, "no": False}.get(given.header, "auto"),
+        **{name: getattr(given, name) for name in named},
+    }

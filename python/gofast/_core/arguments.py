@@ -97,7 +97,8 @@ def _by_name(name: str, value: Any) -> Any:
 
 
 _positive, _counted = whole(1), whole(0)
-_PLAIN = """header scale output label_type delimiter even shuffle rng on_error suffix image compression_type
+_PLAIN = """header scale output label_type delimiter decimal thousands encoding
+    even shuffle rng on_error suffix image compression_type
     memory cache_limit batch_size num_workers prefetch_factor pin_memory pin_memory_device drop_last
     persistent_workers in_order timeout device resident seconds padding padding_side missing identity"""
 _SEVERAL = "shape columns exclude label keys fields extensions mean std features"
@@ -137,10 +138,13 @@ def checked(target: F) -> F:
         return target
     parameters = inspect.signature(target).parameters
     positional = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
-    known = {name: _OPTIONS[name] for name in parameters if name in _OPTIONS}
+    handed_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    known = {name: kind for name, kind in _OPTIONS.items() if handed_on or name in parameters}
     # None is a value of most options; where it is not, it does not stand in the signature either.
-    absent = {
-        name for name, one in parameters.items() if one.default is None or "None" in str(one.annotation)
+    absent = _OPTIONS.keys() - {
+        name
+        for name, one in parameters.items()
+        if one.default is not None and "None" not in str(one.annotation)
     }
 
     def made(name: str, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from .operation import Call, Nothing, Task
+from .table_operations import Options
 
 
 class Inspection(TypedDict):
@@ -12,6 +13,12 @@ class Inspection(TypedDict):
 
     paths: list[str]
     threads: int
+
+
+class Verifying(Inspection):
+    """The same, with the options that tables are opened with."""
+
+    table: Options
 
 
 class _Pictured(TypedDict, total=False):
@@ -55,4 +62,4 @@ class Here(TypedDict):
 
 here: Call[Nothing, Here] = Call("here")
 scan: Task[Inspection, dict[str, Any]] = Task("scan")  # see inspect.Report
-verify_files: Task[Inspection, Verification] = Task("verify_files")
+verify_files: Task[Verifying, Verification] = Task("verify_files")

@@ -51,6 +51,14 @@ def type_name(dtype: Any) -> str | None:
     return str(made.name) if made.isnative else None
 
 
+def rounded_to(dtype: DType) -> str:
+    """The type that a table stores integers in which it cannot keep: half of one is made of float64."""
+    made = torch_dtype(dtype)
+    if not made.is_floating_point:
+        return ""
+    return "float32" if made == torch.float32 else "float64"
+
+
 def unknown_dtype(dtype: object) -> errors.OptionError:
     """The error of what is no type of samples."""
     return errors.OptionError(f"dtype={dtype!r} is not one of {', '.join(str(d) for d in NAMES)}")

@@ -78,14 +78,23 @@ class Selection(Features, Codings):
     classes: dict[str, Any] | None
     header: bool | None
     delimiter: str
+    decimal: str
+    thousands: str
+    encoding: list[int] | None
     skiprows: int
 
 
-class Sources(Selection):
+class Options(Selection):
+    """How to decode a table."""
+
+    texts: list[ColumnText]
+    rounds: str
+
+
+class Sources(Options):
     """Files of a table, and how to decode them."""
 
     paths: list[str]
-    texts: list[ColumnText]
     threads: int
     limits: dict[str, int]
 
@@ -122,12 +131,6 @@ class Conversion(Sources):
     """The file to write."""
 
     destination: str
-
-
-class CacheFile(TypedDict):
-    """A cache."""
-
-    path: str
 
 
 class KeptTexts(TypedDict):
@@ -287,7 +290,7 @@ build_cache: Task[Cache, Kept | None] = Task("cache")
 finish_cache: Task[CacheTexts, None] = Task("cache_texts")
 close_cache: Call[Building, None] = Call("close_cache")
 convert: Task[Conversion, None] = Task("convert")
-verify: Task[CacheFile, None] = Task("verify")
+verify: Task[Sources, None] = Task("verify")
 place: Task[Row, RowPlace] = Task("place")
 unchunk: Task[Chunks, Unchunked] = Task("hdf5")
 unchunk_rows: Task[ChunksOfRows, None] = Task("hdf5_rows")

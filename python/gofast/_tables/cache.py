@@ -24,7 +24,7 @@ from .._core.memory import Layout
 from .._core.stamp import Stamp
 
 FORMAT = 1  # version of the file format; gofast/table/cache/header.go has the same
-READER_VERSION = 3  # raised whenever the same files would be decoded to other values
+READER_VERSION = 4  # raised whenever the same files would be decoded to other values
 
 _HASHED = 64 << 10  # bytes at either end of a source that go into its fingerprint
 _TAIL = 64 << 10  # read at once; holds the header of a table with some thousand columns
@@ -34,6 +34,7 @@ _SEAL = re.compile(rb',"size": *(\d+),"length": *(\d+),"sha256":"([0-9a-f]{64})"
 _SEAL_LENGTH = len(',"size":,"length":,"sha256":""}') + 20 + 10 + 64
 _SIZES = {"uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
 _KINDS = ("int", "float", "text")
+_ROUNDED = " rounded to "  # behind the fingerprint; gofast/table/load/cache.go has the same
 
 
 class KeptArray(NamedTuple):
@@ -63,20 +64,23 @@ class CacheTable(NamedTuple):
         fd: descriptor of the file, open for reading; the caller owns it.
         layout: the table's content and where it lies, for ``MappedMemory(fd, layout)``.
         texts: its columns of texts.
+        rounded: the type that integers were rounded to which it cannot keep; "" where there were none.
     """
 
     fd: int
     layout: Layout
     texts: list[KeptText]
+    rounded: str
 
 
-def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
+def open_cache(path: str, fingerprint: str | None, rounds: str = "") -> CacheTable | None:
     """Opens a cache that was built from the same sources and options.
 
     Args:
         path: the path of the cache.
         fingerprint: the result of :func:`fingerprint` now; ``None`` accepts any sources: the path may be a
             table's, so what cannot be opened is no cache.
+        rounds: the type that integers are rounded to, where the table has some that it cannot keep.
 
     Returns:
         ``None`` if there is no cache, or it is stale, foreign or incomplete, or its
@@ -94,7 +98,7 @@ def open_cache(path: str, fingerprint: str | None) -> CacheTable | None:
             return None
         raise _unread(path, error) from None
     try:
-        table = _table(fd, fingerprint)
+        table = _table(fd, None if fingerprint is None else (fingerprint, fingerprint + _ROUNDED + rounds))
     except OSError as error:
         os.close(fd)
         raise _unread(path, error) from None
@@ -112,7 +116,7 @@ def _unread(path: str, error: OSError) -> errors.ReadError:
     return errors.ReadError(f"cache {path}: cannot read the cache: {error.strerror}").at(path=path)
 
 
-def _table(fd: int, fingerprint: str | None) -> CacheTable | None:
+def _table(fd: int, fingerprints: tuple[str, str] | None) -> CacheTable | None:
     """The table as the header says, or None if anything in it is wrong."""
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode) or info.st_size < _ZIP_END.size + _SEAL_LENGTH:
@@ -141,7 +145,7 @@ def _table(fd: int, fingerprint: str | None) -> CacheTable | None:
     if (
         header["format"] != FORMAT
         or header["byteorder"] != sys.byteorder
-        or fingerprint not in (None, header["fingerprint"])
+        or (fingerprints is not None and header["fingerprint"] not in fingerprints)
     ):
         return None
     return _checked(header, fd, info.st_size)
@@ -186,7 +190,9 @@ def _checked(header: dict[str, Any], fd: int, size: int) -> CacheTable | None:
         size=size,
         texts=tuple(text["name"] for text in header.get("texts", ())),
     )
-    return CacheTable(fd, layout, [_text(k, one, arrays) for k, one in enumerate(header.get("texts", ()))])
+    texts = [_text(k, one, arrays) for k, one in enumerate(header.get("texts", ()))]
+    rounded = header["fingerprint"].rpartition(_ROUNDED)[2]
+    return CacheTable(fd, layout, texts, rounded if rounded in ("float32", "float64") else "")
 
 
 def _text(k: int, text: dict[str, Any], arrays: Mapping[str, dict[str, Any]]) -> KeptText:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from .. import errors
-from .._core.table_operations import Selection
+from .._core.table_operations import Options, Selection
 from .._core.warn import warn
-from .._loader.classes import LabelType, Name
-from .codings import Named, Unit, coding_options
+from .._loader.classes import Classes, LabelType, Name, numbered
+from .codings import Categories, Dates, Named, Unit, categorized, coding_options, counted
+from .encodings import upper_half
 from .features import Column, FillValue, column_list, feature_options
 from .label import DEFAULT_LABEL, DefaultLabel, Label
 
@@ -32,6 +33,9 @@ def selection(
     categories: Mapping[str, Named] | None = None,
     dates: Mapping[str, Unit] | None = None,
     delimiter: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    encoding: str = "utf-8",
     skiprows: int = 0,
 ) -> Selection:
     """The options that shape the decoded table, in the form that the engine takes."""
@@ -45,9 +49,29 @@ def selection(
         **feature_options(columns, exclude, fill_value),
         **coding_options(categories, dates),
         "header": None if header == "auto" else header,
-        "delimiter": _delimiter(delimiter),
+        "delimiter": _character("delimiter", delimiter, ";"),
+        "decimal": _character("decimal", decimal, ","),
+        "thousands": _character("thousands", thousands, ","),
+        "encoding": upper_half(encoding),
         "skiprows": skiprows,
     }
+
+
+def verified(
+    *,
+    classes: Classes | None = None,
+    categories: Categories | None = None,
+    dates: Dates | None = None,
+    **others: Any,
+) -> Options:
+    """The options that a table is verified with: those of a dataset of float32."""
+    config = selection(
+        class_to_idx=None if classes is None else numbered(classes),
+        categories=categorized(categories),
+        dates=counted(dates),
+        **others,
+    )
+    return {**config, "texts": [], "rounds": "float32"}
 
 
 def _classes(class_to_idx: Mapping[Name, int]) -> dict[str, Any]:
@@ -56,11 +80,12 @@ def _classes(class_to_idx: Mapping[Name, int]) -> dict[str, Any]:
     return {kind: names, "numbers": list(class_to_idx.values())}
 
 
-def _delimiter(value: str | None) -> str:
-    if value is None:
+def _character(option: str, value: str | None, such: str) -> str:
+    if value is None and option != "decimal":
         return ""
     if not isinstance(value, str) or not value:
-        raise errors.OptionError(f'delimiter={value!r}: give one character, such as ";", or None')
+        rest = "" if option == "decimal" else ", or None"
+        raise errors.OptionError(f'{option}={value!r}: give one character, such as "{such}"{rest}')
     return value
 
 

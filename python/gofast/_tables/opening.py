@@ -31,6 +31,7 @@ def request_of(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
     """The paths of the files, the options that shape their table, and the whole request for the engine."""
     options = dict(source)
     path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
+    rounds = options.pop("rounds")
     text = options.pop("text", {})
     if cache is not None and not isinstance(cache, (str, os.PathLike)):
         raise errors.OptionError(f'cache={cache!r} is not a path: give one that ends in ".npz"')
@@ -39,6 +40,7 @@ def request_of(source: dict[str, Any]) -> tuple[list[str], Selection, Sources]:
     running: Sources = {
         "paths": paths,
         "texts": [{"column": name, "missing": one.missing} for name, one in text.items()],
+        "rounds": rounds,
         "threads": engine.threads(threads),
         "limits": limits.as_config(),
         **config,
@@ -63,7 +65,7 @@ def open_table(source: dict[str, Any]) -> tuple[MappedMemory, list[TextColumn]]:
     if cache is not None:
         return _open_cached(os.fspath(cache), paths, config, running, text)
     if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
-        return _cached_alone(paths[0], table, config, text), []
+        return _cached_alone(paths[0], table, running, text), []
     schema = table_operations.open_table(running, f"reading {paths[0]}")
     memory, kept = MappedMemory(schema["fd"], Layout.from_schema(schema)), schema["kept"]
     return memory, opened_texts(text, _strings(kept))
@@ -88,7 +90,7 @@ def _open_cached(
     options: Mapping[str, Any] = {**config, "text": identities(text)} if text else config
     for build in range(_BUILDS + 1):
         current = fingerprint(paths, options)
-        table = open_cache(cache, current)
+        table = open_cache(cache, current, running["rounds"])
         if table is not None:
             memory = MappedMemory(table.fd, table.layout)
             columns = kept_columns(table, memory, text)
@@ -141,6 +143,11 @@ def _cached_alone(
         raise errors.OptionError(
             f"{path} is a cache, whose table is decoded already: {given[0]}= is for its sources; "
             "open them, with this file as cache="
+        )
+    if table.rounded not in ("", config["rounds"]):
+        raise errors.OptionError(
+            f"{path} is a cache, whose integers were rounded to {table.rounded}: "
+            "for another dtype, open its sources"
         )
     held = list(table.layout.labels)
     if config["label"] and config["label"] != held and not config["label_optional"]:

@@ -19,6 +19,7 @@ import torch
 import gofast
 from gofast import TableDataset, errors
 from gofast._core import command_operations
+from gofast._tables.columns import verified
 from reference import assert_same, stored
 
 NUMBERS: list[Any] = [
@@ -508,7 +509,7 @@ def test_errors_say_where(tmp_path: Path) -> None:
     assert (caught.value.row, caught.value.column, caught.value.path) == (7, "b", str(path))
     path = write(pa.table({"a": pa.array([1, 2**63], pa.uint64())}), path)
     with pytest.raises(errors.BadValueError, match=str(2**63)) as caught:
-        TableDataset(path, label=None)
+        TableDataset(path, dtype="int64", label=None)
     assert (caught.value.row, caught.value.column) == (1, "a")
     (tmp_path / "big.arrows").write_bytes(write(table, tmp_path / "t.arrows").read_bytes() * 2)
     with pytest.raises(errors.UnsupportedError, match="behind the end of the stream"):
@@ -517,13 +518,14 @@ def test_errors_say_where(tmp_path: Path) -> None:
 
 def damage(path: Path) -> list[Any]:
     """What `gofast verify` finds."""
-    return command_operations.verify_files({"paths": [str(path)], "threads": 2})["damaged"]
+    config: command_operations.Verifying = {"paths": [str(path)], "threads": 2, "table": verified(label=None)}
+    return command_operations.verify_files(config)["damaged"]
 
 
 def test_verify_reads_all_columns(tmp_path: Path) -> None:
-    """Also what no feature can be: here a buffer of a struct that cannot be unpacked."""
+    """All that can be features: a struct beside them is not checked."""
     words = [f"number {i}" for i in range(1000)]
-    table = pa.table({"x": np.arange(1000.0), "s": pa.StructArray.from_arrays([pa.array(words)], ["w"])})
+    table = pa.table({"s": pa.StructArray.from_arrays([pa.array(words)], ["w"]), "x": np.arange(1000.0)})
     path = write(table, tmp_path / "t.arrow", "zstd", 300)
     assert damage(path) == []
     content = bytearray(path.read_bytes())

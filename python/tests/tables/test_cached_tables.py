@@ -235,9 +235,9 @@ def test_verify_finds_a_flipped_byte(tmp_path: Path) -> None:
     assert caught.value.path == str(cache)
     with pytest.raises(errors.NotFoundError):
         gofast.verify(tmp_path / "none.npz")
-    for other in (DIGITS, tmp_path):
-        with pytest.raises(errors.GofastError):
-            gofast.verify(other)
+    gofast.verify(DIGITS)  # a table is read
+    with pytest.raises(errors.GofastError):
+        gofast.verify(tmp_path)
 
 
 def test_numpy_reads_the_cache(source: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
@@ -12,13 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from pandas._libs.parsers import STR_NA_VALUES
 
-from gofast import TableDataset, errors
+import gofast
+from gofast import TableDataset, TableStream, errors
 from reference import assert_same, stored
 
 Write = Callable[..., Path]
@@ -98,18 +101,161 @@ def test_a_missing_word_in_quotes_is_missing(write: Write) -> None:
     assert_same(stored(path, fill_value=FILL), pandas(path))
 
 
-@pytest.mark.parametrize("cell", ["9223372036854775808", "-9223372036854775809", "99999999999999999999999"])
-def test_integers_beyond_64_bits_are_an_error(cell: str, write: Write) -> None:
+def columns(path: Path, kind: Any, **options: Any) -> Any:
+    """Each column as pandas reads it, as numbers of this type, as numpy makes them."""
+    frame = pd.read_csv(path, low_memory=False, **options)
+    return np.stack([frame[name].to_numpy().astype(kind) for name in frame], 1)
+
+
+FLOATS = [(torch.float32, np.float32), (torch.float64, np.float64)]
+BESIDE_FLOATS = [
+    "9007199254740993,.5\n1,1",
+    "9007199791611905,1\n.5,1",  # a column of floats: a float64 first
+    "9007199791611905,.5\n1,1",  # of integers: rounded once
+    "1700000000000000001,1.25\n1700000000000000101,.1",
+    "18446744073709551615,.5\n1,1",
+    "18446744073709551615,2\n9223372036854775808,1",
+    "1,18446744073709551616\n1,2",  # beyond uint64, all numbers of a column are floats
+    "-9223372036854775809,1\n9007199254740993,2",
+    "-0,1\n1,1",
+    "-0,.5\n1,1",
+    "-0,1\n1.5,1",
+    "1.5,-0\n-0,1\n-0,0.5",
+    "-0.0,-0e5\n-.0,-0\n",
+    "-0,9007199254740993\n0.25,1",
+    "300,1\n" * 3000 + "-0,-0\n.5,1",  # the float stands behind what the types are guessed from
+]
+
+
+@pytest.mark.parametrize("rows", BESIDE_FLOATS, ids=range(len(BESIDE_FLOATS)))
+def test_numbers_become_floats_as_those_of_their_column(rows: str, write: Write) -> None:
+    path = write(f"a,b\n{rows}\n")
+    for dtype, kind in FLOATS:
+        want = columns(path, kind).tobytes()
+        options: dict[str, Any] = {"label": None, "dtype": dtype, "header": True}
+        assert TableDataset(path, **options)[:]["features"].numpy().tobytes() == want
+        for _ in range(2):
+            cached = TableDataset(path, cache=path.parent / "t.npz", **options)
+            assert cached[:]["features"].numpy().tobytes() == want
+        for shuffled in ({}, {"shuffle": "block", "seed": 0}):
+            got = [row["features"].numpy().tobytes() for row in TableStream(path, **options, **shuffled)]
+            assert sorted(got) == sorted(row.tobytes() for row in columns(path, kind))
+
+
+def test_rounded_integers_are_an_error_where_nobody_asked_for_floats(write: Write) -> None:
+    path = write("a,b\n9223372036854775808,1\n")
     with pytest.raises(errors.BadValueError, match="beyond int64") as caught:
-        stored(write(f"a,b\n1,2\n3,{cell}\n"))
-    assert (caught.value.row, caught.value.column) == (1, "b")
-
-
-def test_integers_beside_floats_must_be_exact(write: Write) -> None:
+        TableDataset(path, label=None, header=True, dtype=torch.int64)
+    assert (caught.value.row, caught.value.column) == (0, "a")
+    path = write("a,b\n9007199254740993,0.5\n")
     with pytest.raises(errors.BadValueError, match="exactly"):
-        stored(write("a,b\n9007199254740993,0.5\n"))
-    path = write("a,b\n9007199254740992,0.5\n")
-    assert_same(stored(path), pandas(path))
+        gofast.convert(path, path.parent / "t.npy", label=None, header=True)
+    cache = path.parent / "t.npz"
+    TableDataset(path, label=None, header=True, cache=cache)
+    with pytest.raises(errors.OptionError, match="rounded to float32"):
+        TableDataset(cache, label=None, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("stored_as", ["parquet", "npz"])
+def test_integers_beside_floats_in_files_with_types(stored_as: str, tmp_path: Path) -> None:
+    hashes = np.array([2**64 - 1, 2**63 + 1025, 2**53 + 2**29 + 1, 7], np.uint64)
+    times = np.array([-(2**63), 2**53 + 2**29 + 1, 2**62 + 1, 0], np.int64)
+    floats = np.array([-0.0, 0.1, 0.5, 1.5])
+    path = tmp_path / f"t.{stored_as}"
+    if stored_as == "parquet":
+        pq.write_table(pa.table({"a": hashes, "b": times, "c": floats}), path)
+    else:
+        np.savez(path, a=hashes, b=times, c=floats)
+    for dtype, kind in FLOATS:
+        for few in (["a", "b", "c"], ["a"], ["a", "b"], ["b", "c"]):
+            ds = TableDataset(path, label=None, dtype=dtype, columns=few)
+            named = {"a": hashes, "b": times, "c": floats}
+            want = np.stack([named[name].astype(kind) for name in few], 1)
+            assert ds[:]["features"].numpy().tobytes() == want.tobytes()
+
+
+NUMBERS = ["1.234,5", "1,5", "1.5", "1.234.567,8", "1,5e3", "1e3,5", ",5", "5,", "1,2,3", "-0,0"]
+NUMBERS += ['"1,234"', "1,,2"]
+NUMBERS += [
+    "1,",
+    "1,e5",
+    "1,,.5",
+    ",1",
+    "-,1",
+    "1 000,5",
+    "1'000.5",
+    "9.007.199.254.740.993",
+    " 1,5 ",
+    "1..5",
+]
+COUNTRIES = [(",", None), (",", "."), (",", " "), (".", ","), (".", "'")]
+
+
+@pytest.mark.parametrize(("decimal", "thousands"), COUNTRIES)
+def test_numbers_of_other_countries(decimal: str, thousands: str | None, write: Write) -> None:
+    options: dict[str, Any] = {"decimal": decimal, "thousands": thousands}
+    for cell in NUMBERS:
+        path = write(f"a;b\n{cell};1\n07;2\n")
+        frame = pd.read_csv(path, sep=";", **options)
+        if frame["a"].dtype.kind in "if":
+            ds = TableDataset(path, label=None, header=True, **options)
+            assert ds[:]["features"].numpy().tobytes() == frame.to_numpy(np.float32).tobytes(), cell
+            continue
+        with pytest.raises(errors.BadValueError, match='line 2, column "a"'):
+            TableDataset(path, label=None, header=True, **options)
+
+
+def test_a_decimal_comma_is_no_delimiter(write: Write) -> None:
+    for text, want in {
+        "a;b\n1,5;2,5\n": [[1.5, 2.5]],
+        'a,b\n"1,5",2\n': [[1.5, 2]],
+        "a\n1,5\n2,5\n": [[1.5], [2.5]],
+        "a\tb\n1,5\t2\n": [[1.5, 2]],
+    }.items():
+        assert TableDataset(write(text), label=None, decimal=",")[:]["features"].tolist() == want
+    path = write("a;b\n1;2\n")
+    wrongs = [("decimal", ""), ("decimal", "é"), ("decimal", "e"), ("thousands", "ab"), ("thousands", ".")]
+    for option, wrong in wrongs:
+        with pytest.raises(errors.OptionError):
+            TableDataset(path, label=None, **{option: wrong})
+
+
+@pytest.mark.parametrize("end", ["", ".gz", ".bz2", ".zst"])
+def test_other_encodings(end: str, write: Write) -> None:
+    said = "größe;farbe;note\n1,5;grün;süß\n2,5;blau;€\n".encode("cp1252")
+    pack = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
+    path = write(pack.get(end, lambda b: pa.compress(b, codec="zstd", asbytes=True))(said), f"t.csv{end}")
+    options: dict[str, Any] = {"label": "farbe", "decimal": ",", "encoding": "cp1252"}
+    ds = TableDataset(path, text="note", **options)
+    assert (ds.columns, ds.classes, ds[:]["note"]) == (["größe"], ["blau", "grün"], ["süß", "€"])
+    rows = list(TableStream(path, exclude="note", classes=["blau", "grün"], **options))
+    assert [(float(row["features"]), int(row["label"])) for row in rows] == [(1.5, 1), (2.5, 0)]
+    with pytest.raises(errors.FormatError, match="encoding="):
+        TableDataset(path, label="farbe", decimal=",")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "shift_jis", "gbk", "cp037", "utf-7", "base64", "nope", None])
+def test_encodings_that_are_refused(encoding: Any, write: Write) -> None:
+    with pytest.raises(errors.OptionError, match="encoding="):
+        TableDataset(write("a,b\n1,2\n"), label=None, encoding=encoding)
+
+
+def test_options_of_text_files_alone(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
+    for option in ({"decimal": ","}, {"thousands": "'"}, {"encoding": "latin-1"}):
+        with pytest.raises(errors.OptionError, match="text files"):
+            TableDataset(tmp_path / "t.parquet", label=None, **option)
+
+
+def test_text_in_a_second_file_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "b.csv").write_text("a,b\n1,2\n3,oops\n")
+    with pytest.raises(errors.BadValueError, match=r'line 3, column "b".*oops') as caught:
+        TableDataset(tmp_path, label=None)
+    assert caught.value.path == str(tmp_path / "b.csv")
+    (tmp_path / "b.csv").write_text("a,b\n1,red\n3,blue\n")
+    with pytest.raises(errors.SchemaError, match=r'line 2, column "b".*red'):
+        TableDataset(tmp_path, label=None)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_mnist_without_header_is_data(tmp_path: Path) -> None:
 def test_a_first_row_with_a_question_mark_is_not_lost(first: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(f"{first}\n1,2,3,3,4\n")
-    with pytest.raises(errors.SchemaError, match=r'line 1, column ".*holds text.*"\?"') as caught:
+    with pytest.raises(errors.BadValueError, match=r'line 1, column ".*holds text.*"\?"') as caught:
         TableDataset(path, label=4)
     assert caught.value.row == 0
 
@@ -69,7 +69,7 @@ def test_the_first_text_among_features_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('a,b,label\n\n"1",2,0\n3,blue,1\n4,red,1\n')
     with pytest.raises(
-        errors.SchemaError, match=r'line 4, column "b": the column holds text.*"blue"'
+        errors.BadValueError, match=r'line 4, column "b": the column holds text.*"blue"'
     ) as caught:
         TableDataset(path)
     assert (caught.value.row, caught.value.line) == (1, 4)

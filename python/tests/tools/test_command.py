@@ -20,8 +20,10 @@ import pytest
 from PIL import Image
 
 import gofast
+from gofast import errors
 from gofast._command import cache, doctor, main, output, verify, watched
 from gofast._command.found import _table
+from gofast._tables.columns import verified
 
 COMMAND = [sys.executable, "-c", "import sys; from gofast._command.main import main; sys.exit(main())"]
 TESTS = Path(__file__).parents[1]
@@ -149,7 +151,9 @@ def test_verdicts_are_those_of_training(photos: Path) -> None:
     """What verify calls damaged is what the dataset raises on."""
     cut(photos / "class0" / "0.jpg")
     cut(photos / "class1" / "3.bmp")
-    found = verify.command_operations.verify_files({"paths": [str(photos)], "threads": 2})
+    found = verify.command_operations.verify_files(
+        {"paths": [str(photos)], "threads": 2, "table": verified()}
+    )
     verify.ask_pillow(found, 2)
     damaged = {Path(problem["path"]).name for problem in found["damaged"]}
     dataset = gofast.ImageFiles(sorted(photos.rglob("*.*")))
@@ -160,6 +164,24 @@ def test_verdicts_are_those_of_training(photos: Path) -> None:
         except OSError:
             raised.add(Path(path).name)
     assert damaged == raised == {"0.jpg", "3.bmp"}
+
+
+@pytest.mark.parametrize("at", [2, 10, 50, 200, 2500])
+def test_verify_says_what_opening_says(at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, row in {"word": "oops,1", "empty": ",1", "label": "1,", "words": "1,x", "short": "1"}.items():
+        rows = [f"{i},{i / 2}" for i in range(3000)]
+        rows[at] = row
+        path = tmp_path / f"{name}.csv"
+        path.write_text("\n".join(["a,label", *rows]) + "\n")
+        with pytest.raises(errors.GofastError) as opened:
+            gofast.TableDataset(path)
+        with pytest.raises(type(opened.value)) as verified:
+            gofast.verify(path)
+        assert str(verified.value) == str(opened.value)
+    status, said, _ = run(capsys, "verify", tmp_path)
+    assert status == 1 and said.count("line ") >= 5
+    (tmp_path / "short.csv").unlink()
+    assert run(capsys, "verify", tmp_path / "empty.csv", "--fill-value", "0")[0] == 0
 
 
 def test_verify_of_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,7 @@ COLUMNS: list[dict[str, Any]] = [
     {"categories": {"colour": ["red", "blue"]}, "columns": ["a", "colour"]},
     {"dates": {"when": "D"}, "columns": ["a", "when"]},
     {"delimiter": ",", "skiprows": 0},
+    {"decimal": ".", "thousands": None, "encoding": "latin-1"},
     {"threads": 1, "limits": {"memory": 1 << 30, "columns": 50}},
 ]
 TABLES = [

@@ -78,7 +78,7 @@ typedef struct {
 static inline int ends(uint8_t c, uint8_t delim) { return c == delim || c == '\n' || c == '\r'; }
 
 // The number at p, and where it ends; NULL: it is none, or not one for this.
-static inline const uint8_t *number_at(const uint8_t *p, uint8_t delim, number *n) {
+static inline const uint8_t *number_at(const uint8_t *p, uint8_t delim, uint8_t mark, number *n) {
     int negative = *p == '-';
     p += negative;
     const uint8_t *start = p;
@@ -86,13 +86,13 @@ static inline const uint8_t *number_at(const uint8_t *p, uint8_t delim, number *
     p = digits_at(p, &digits);
     int64_t all = p - start;
     if (ends(*p, delim)) {
-        if (all == 0 || all > MOST_WHOLE) return NULL;
+        if (all == 0 || all > MOST_WHOLE || (negative && digits == 0)) return NULL; // "-0" depends on its column
         n->whole = negative ? -(int64_t)digits : (int64_t)digits;
         n->real = 0;
         return p;
     }
     int places = 0;
-    if (*p == '.') {
+    if (*p == mark) {
         const uint8_t *point = ++p;
         p = digits_at(p, &digits);
         if (p - point > 64) return NULL;
@@ -101,7 +101,7 @@ static inline const uint8_t *number_at(const uint8_t *p, uint8_t delim, number *
     }
     if (all == 0) return NULL;
     if (all > MOST_DIGITS) { // those behind the zeros may still be few enough
-        for (; *start == '0' || *start == '.'; start++) all -= *start == '0';
+        for (; *start == '0' || *start == mark; start++) all -= *start == '0';
         if (all > MOST_DIGITS) return NULL;
     }
     if (*p == 'e' || *p == 'E') {
@@ -160,7 +160,7 @@ static inline int store(uint8_t *row, int64_t at, csvrow_type type, const number
 __attribute__((always_inline)) static inline const uint8_t *row_at(const csvrow_table *t, const uint8_t *p,
                                                                    const uint8_t *end, csvrow_type type,
                                                                    uint8_t *features, uint8_t *labels) {
-    const uint8_t delim = (uint8_t)t->delim;
+    const uint8_t delim = (uint8_t)t->delim, mark = (uint8_t)t->point;
     for (int64_t column = 0;; p++) {
         const int32_t to = t->to[column];
         if (to == CSVROW_SKIP) {
@@ -168,7 +168,7 @@ __attribute__((always_inline)) static inline const uint8_t *row_at(const csvrow_
             while (!ends(*p, delim)) p++;
         } else {
             number n;
-            if (!(p = number_at(p, delim, &n))) return NULL;
+            if (!(p = number_at(p, delim, mark, &n))) return NULL;
             if (to >= 0) {
                 if (!store(features, to, type, &n)) return NULL;
             } else if (t->real[-1 - to]) {

@@ -21,6 +21,7 @@ const Skip = C.CSVROW_SKIP
 // Numbers says where the cells of rows of numbers go.
 type Numbers struct {
 	Delim byte
+	Point byte    // of decimals
 	To    []int32 // of each column: its feature, or -1 - its label, or Skip
 	Real  []uint8 // of each label: 1 for a float64, 0 for an int64
 	Width int     // features of a row
@@ -41,7 +42,7 @@ func (n *Numbers) Parse(buf []byte, from, to, most int, features, labels []byte)
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	t := C.csvrow_table{most: C.int64_t(n.Most), columns: C.int32_t(len(n.To)), labels: C.int32_t(len(n.Real)),
-		_type: C.int32_t(n.Type - numbers.Uint8), delim: C.int32_t(n.Delim)}
+		_type: C.int32_t(n.Type - numbers.Uint8), delim: C.int32_t(n.Delim), point: C.int32_t(n.Point)}
 	t.to = (*C.int32_t)(unsafe.Pointer(unsafe.SliceData(n.To)))
 	t.real = (*C.uint8_t)(unsafe.SliceData(n.Real))
 	pins.Pin(t.to)

@@ -13,7 +13,7 @@ typedef struct {
     const int32_t *to;   // of each column: its feature, or -1 - its label, or CSVROW_SKIP
     const uint8_t *real; // of each label: a double, else an int64
     int64_t most;        // bytes of a row
-    int32_t columns, labels, type, delim;
+    int32_t columns, labels, type, delim, point;
 } csvrow_table;
 
 // Width is the bytes of a row's features. The last of the rows ends with its newline.

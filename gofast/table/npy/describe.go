@@ -1,22 +1,10 @@
 package npy
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/gofast-org/gofast/gofast/table"
 )
-
-// Verify implements table.Verifier: every block of every array is read, and compared
-// with the checksum of its member.
-func (t *openFile) Verify(ctx context.Context) (err error) {
-	defer t.guard(&err)
-	var plans []*plan
-	for _, a := range t.arrays {
-		plans = append(plans, &plan{array: a})
-	}
-	return t.visit(ctx, plans, func(*plan, int64, int64) []byte { return nil }, func(*plan, int64, []byte, *scratch) error { return nil })
-}
 
 // Describe implements table.Describer.
 func (t *openFile) Describe() (table.Facts, error) {
