@@ -67,11 +67,11 @@ type Options struct {
 
 // hint says which memory= of a stream suffices for decoding that needs so many bytes at one time: it needs more later,
 // for pages, and other parts are larger.
-func (o Options) hint(needed int64) string {
-	if o.Memory == 0 || o.Limits.Memory == 0 {
+func (t Options) hint(needed int64) string {
+	if t.Memory == 0 || t.Limits.Memory == 0 {
 		return ""
 	}
-	bytes := (2*float64(needed) + 32<<20) * float64(o.Memory) / float64(o.Limits.Memory)
+	bytes := (2*float64(needed) + 32<<20) * float64(t.Memory) / float64(t.Limits.Memory)
 	return fmt.Sprintf("memory=\"%.0fMB\" suffices, or ", math.Ceil(bytes/1e6))
 }
 
