@@ -23,7 +23,7 @@ from .._core.units import duration
 from .._doctor import opened
 from .._doctor.consume import StandIn, TimeUp, limited
 from .._doctor.scope import Scope
-from .._doctor.steps import Looking, SeenSteps, Threads, is_threaded
+from .._doctor.steps import SeenSteps, Steps, Threads, is_threaded
 from ..loader import DataLoader as OwnLoader
 from . import output
 
@@ -53,7 +53,7 @@ class _Watch:
         self.threaded: dict[int, list[_Times]] = {}  # where `steps` are those with one thread: those before
         self.scopes: dict[int, Scope] = {}
         self.main = sys.modules["__main__"]  # the script, as soon as it iterates over a loader
-        self.looking = Looking()
+        self.looking = Steps()
         self.began = 0.0  # the first loop
         self._script, self._patience, self._limited = script, patience, False
 

@@ -27,7 +27,7 @@ from .loaders import is_iterable, is_native, like, needs_device, starting, worke
 from .report import DoctorReport
 from .rules import judge
 from .scope import Scope
-from .steps import Looking, SeenSteps, Threads, is_threaded
+from .steps import SeenSteps, Steps, Threads, is_threaded
 from .trials import Trials
 from .variants import OneThread
 from .verdicts import Finding, Remedy, Verdict
@@ -245,7 +245,7 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
         loader = like(loader, timeout=limit)  # only the main thread can be stopped from outside
     try:
         with limited(limit):
-            with Looking() as looking:
+            with Steps() as looking:
                 consume(like(loader), looking.at(_named(step)), seconds, run=facts.run)
             facts.python = looking.seen
             _try_one_thread(facts, loader, _named(step), seconds)

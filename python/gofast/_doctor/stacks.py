@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import os
 import pickle
-import sys
 import threading
 import time
 from collections import Counter
@@ -22,11 +21,10 @@ from typing import Any
 
 from torch.utils.data import get_worker_info
 
+from .looking import EVERY, Looking
 from .stages import codes, is_own, line_of, stage_of, within
 
-_EVERY = 0.003  # seconds
 TELL = 0.1  # seconds between two reports of a worker
-_SWITCH = 5e-4  # seconds after which a thread that computes in Python lets the looking one in; 5 ms are usual
 _SLOW = 2000  # slow samples that are remembered, the slowest
 
 
@@ -81,7 +79,7 @@ class Seen:
         self.named |= other.named
 
 
-class Stacks:
+class Stacks(Looking):
     """Looks at the thread that made it, while its `with` statement lasts.
 
     Args:
@@ -91,38 +89,22 @@ class Stacks:
     """
 
     def __init__(self, dataset: Any, file: str = "", whole: bool = False) -> None:
+        super().__init__()
         self.seen = Seen()
         self._codes = dict(codes(dataset))
         self._file, self._whole = file, whole
-        self._target, self._over = threading.get_ident(), threading.Event()
         self._schedstat, self._thread_id = _schedstat(), threading.get_native_id()
         self._last = time.perf_counter(), *self._kernel()
         # The sample that is made: its frames are held till the next look, so that no other can look the same.
         self._sample: tuple[Any, ...] = (None, None, 0)
         self._sample_took = self._told = 0.0
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Stacks:
-        self._switch = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH)
-        self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        sys.setswitchinterval(self._switch)
+        super().__exit__()
         self._end_sample()
         self._tell()
         if self._schedstat >= 0:
             os.close(self._schedstat)
-
-    def _run(self) -> None:
-        while not self._over.wait(_EVERY):
-            self.look(sys._current_frames().get(self._target))
-            if self._last[0] - self._told > TELL:
-                self._told = self._last[0]
-                self._tell()
 
     def _tell(self) -> None:
         """Reports what was found so far, which replaces earlier reports of this process."""
@@ -140,6 +122,9 @@ class Stacks:
         took = now - self._last[0] - (delay - self._last[2])
         blocked = took - (cpu - self._last[1]) if self._schedstat >= 0 else 0.0
         self._last = now, cpu, delay
+        if now - self._told > TELL:
+            self._told = now
+            self._tell()
         calls, root = within(frame, self._whole)
         if root is None:
             self._end_sample(took)
@@ -176,7 +161,7 @@ class Stacks:
     def _end_sample(self, took: float = 0.0) -> None:
         # Others may have taken what passed since the last look; less than nothing is a wait of this one's.
         self._sample_took += min(took, 0.0)
-        if self._sample_took > 1.5 * _EVERY:
+        if self._sample_took > 1.5 * EVERY:
             self.seen.slow.append(self._sample_took)
             call = self._sample[1]
             index = call.f_locals.get(call.f_code.co_varnames[1]) if call.f_code.co_argcount > 1 else None

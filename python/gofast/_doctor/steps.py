@@ -5,18 +5,15 @@ from __future__ import annotations
 import dis
 import os
 import statistics
-import sys
-import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from .looking import Looking
 from .stages import is_library, is_own
 
-_EVERY = 0.002  # seconds
-_SWITCH = 5e-4  # seconds after which Python's own work lets the looking thread in
 _JUMPS = 0.1  # of the looks at Python's own work, those that meet a loop's jump or a call's start, at least
 _LEAST = 20  # looks of which something can be said
 
@@ -67,8 +64,8 @@ class Looks:
         self.lines[f"{os.path.basename(code.co_filename)}:{frame.f_lineno} in {code.co_name}"] += 1
 
 
-class Looking:
-    """A thread that looks at the one that made it, while its `with` statement lasts and `on` is set.
+class Steps(Looking):
+    """Looks at the steps that are called through it.
 
     Attributes:
         on: whether a step runs.
@@ -76,20 +73,8 @@ class Looking:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.seen, self.on = Looks(), False
-        self._target, self._over = threading.get_ident(), threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Looking:
-        self._switch = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        sys.setswitchinterval(self._switch)
 
     def at(self, step: Callable[[Any], object]) -> Callable[[Any], None]:
         """The step, looked at."""
@@ -103,10 +88,10 @@ class Looking:
 
         return call
 
-    def _run(self) -> None:
-        while not self._over.wait(_EVERY):
-            if self.on:
-                self.seen.look(sys._current_frames().get(self._target))
+    def look(self, frame: FrameType | None) -> None:
+        """Notes what is seen now, where a step runs."""
+        if self.on:
+            self.seen.look(frame)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from gofast._doctor.processes import Process
 from gofast._doctor.remedies import FITTING, offered
 from gofast._doctor.rules import judge
 from gofast._doctor.stacks import Seen
-from gofast._doctor.steps import Looking, Looks, Threads
+from gofast._doctor.steps import Looks, Steps, Threads
 from gofast._doctor.verdicts import Verdict
 
 GAINS = {"threads": 3.0, "batch_size": 5.0, "fewer_workers": 1.4}
@@ -260,7 +260,7 @@ def test_looks_at_a_step_tell_python_from_tensors() -> None:
     matrix = torch.rand(700, 700)
     shares = []
     for step in (in_python, with_tensors):
-        with Looking() as looking:
+        with Steps() as looking:
             call = looking.at(lambda batch, step=step: step())
             while looking.seen.all < 40:
                 call(None)
