@@ -182,6 +182,10 @@ class PixelView(ImageView):
         (values,) = more
         return [images, _collated(values) if isinstance(values, AsTheyAre) else values]
 
+    def unreadable(self, index: int) -> Exception | None:
+        """Nothing: memory can be read."""
+        return None
+
     def mend(
         self,
         slot: int,
