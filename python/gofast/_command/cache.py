@@ -85,7 +85,10 @@ gofast cache clear data/ --yes""",
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
     if given.action == "verify":
-        return verify.run(argparse.Namespace(paths=given.folders, threads=None, json=given.json))
+        plain = argparse.ArgumentParser()  # a cache says itself what its columns are
+        output.add_table(plain)
+        asked = argparse.Namespace(paths=given.folders, threads=None, json=given.json)
+        return verify.run(plain.parse_args([], asked))
     for folder in given.folders:
         if not os.path.isdir(folder):
             raise errors.OptionError(f"{folder} is not a folder")
