@@ -7,8 +7,6 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from torch.utils.data import ConcatDataset, Subset
-
 from .. import errors
 from .._core.warn import warn
 
@@ -148,6 +146,8 @@ def warn_of_conflicts(dataset: object) -> None:
     One part may have more classes than another. That is not a conflict, as long as each name has one number
     and each number one meaning.
     """
+    from torch.utils.data import ConcatDataset, Subset  # whoever has a dataset has loaded it
+
     parts = _parts(dataset) if isinstance(dataset, (ConcatDataset, Subset)) else []
     for i, part in enumerate(parts):
         for earlier in parts[:i]:
@@ -162,6 +162,8 @@ def warn_of_conflicts(dataset: object) -> None:
 
 def leaves(dataset: object) -> Iterator[object]:
     """The datasets in a tree of Subset and ConcatDataset."""
+    from torch.utils.data import ConcatDataset, Subset
+
     if isinstance(dataset, Subset):
         yield from leaves(dataset.dataset)
     elif isinstance(dataset, ConcatDataset):

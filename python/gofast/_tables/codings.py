@@ -7,13 +7,10 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from torch.utils.data import ConcatDataset, Subset
-
 from .. import errors
 from .._core.table_operations import Codings
 from .._core.warn import warn
 from .._loader.classes import conflict, leaves, listed, named_twice, shortened, text
-from .._loader.native_dataset import is_native
 
 Unit = Literal["D", "h", "m", "s", "ms", "us", "ns"]
 Dates = Mapping[str, Unit]
@@ -89,6 +86,10 @@ def coding_options(categories: Mapping[str, Named] | None, dates: Mapping[str, U
 
 def warn_of_codings(dataset: object) -> None:
     """Warns if parts of a concatenation number the texts or dates of one column differently."""
+    from torch.utils.data import ConcatDataset, Subset  # whoever has a dataset has loaded it
+
+    from .._loader.native_dataset import is_native
+
     if not isinstance(dataset, (ConcatDataset, Subset)):
         return
     made: dict[str, tuple[Mapping[str, float], str | None]] = {}

@@ -280,8 +280,12 @@ def test_beside_other_columns(form: str, tmp_path: Path) -> None:
     want = frame.assign(when=frame["when"].to_numpy("datetime64[s]").astype("int64")).drop(columns="label")
     assert np.array_equal(ds[:]["features"].numpy(), want.to_numpy(np.float64))
     assert ds.columns == ["x", "when", "n"]
-    with pytest.raises(errors.BadValueError, match="coarser unit in dates="):
-        TableDataset(path, dates={"when": "ns"})  # no type holds them beside floats
+    for dtype in (
+        torch.float32,
+        torch.float64,
+    ):  # no type holds nanoseconds beside floats: rounded once, as numpy does
+        rounded = TableDataset(path, dates={"when": "ns"}, dtype=dtype)[:]["features"][:, 1]
+        assert torch.equal(rounded, torch.tensor(when.astype("datetime64[ns]").astype("int64")).to(dtype))
 
 
 def test_pickles_caches_and_conversions(tmp_path: Path) -> None:
@@ -373,7 +377,8 @@ def test_parts_counted_otherwise_are_warned_of(tmp_path: Path) -> None:
 
 
 def test_whole_numbers_too_large_for_floats_name_the_file(tmp_path: Path) -> None:
+    """Where nobody has asked for floats."""
     path = tmp_path / "t.csv"
-    path.write_text("when,x\n2024-01-02,1.5\n")
+    path.write_text("when,x\n2024-01-02T03:04:05.678901234,1.5\n")
     with pytest.raises(errors.BadValueError, match=r"t\.csv: integers up to .* coarser unit in dates="):
-        read(path, "ns", dtype=torch.float64)
+        gofast.convert(path, tmp_path / "t.npy", dates={"when": "ns"})

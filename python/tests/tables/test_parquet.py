@@ -129,11 +129,17 @@ def test_nan_is_missing(tmp_path: Path) -> None:
         assert_same(stored(path, fill_value=9)[:, 0], torch.tensor([0.5, 9, 2], dtype=torch.float64))
 
 
-def test_integers_beyond_int64_are_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"x": pa.array([1, 2**63], pa.uint64())}), path)
+def test_integers_beyond_int64(tmp_path: Path) -> None:
+    """Floats are rounded once, as numpy does; no integer type holds it."""
+    path, x = tmp_path / "t.parquet", [1, 2**63 + 2**40 + 1]
+    pq.write_table(pa.table({"x": pa.array(x, pa.uint64())}), path)
+    for dtype in (torch.float32, torch.float64):
+        want = np.array(x, np.uint64).astype(str(dtype)[6:])
+        assert torch.equal(
+            TableDataset(path, label=None, dtype=dtype)[:]["features"][:, 0], torch.from_numpy(want)
+        )
     with pytest.raises(errors.BadValueError) as caught:
-        stored(path)
+        TableDataset(path, label=None, dtype=torch.int64)
     assert (caught.value.row, caught.value.column) == (1, "x")
 
 
