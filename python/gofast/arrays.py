@@ -17,7 +17,8 @@ from ._core.numbers import OPAQUE, DType, torch_dtype
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.native_dataset import NativeDataset, Refusal, overridden
-from ._loader.view import Line, Output, View
+from ._loader.typed import Options, TargetTransform, Transform, TupleForm
+from ._loader.view import Line, View
 from ._plan import transforms
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
@@ -26,7 +27,7 @@ from ._tables.scale import Scale, default_keys, sizes
 from ._tables.statistics import Numbers
 
 
-class ArrayDataset(RowDataset):
+class ArrayDataset(RowDataset[Options]):
     """Map-style dataset over arrays, as ``torch.utils.data.TensorDataset``.
 
     Without options, samples and batches equal TensorDataset's in values, types, shapes and
@@ -73,7 +74,7 @@ class ArrayDataset(RowDataset):
 
     @checked
     def __init__(
-        self,
+        self: ArrayDataset[tuple[TupleForm, Transform, TargetTransform, None]],
         *arrays: Array,
         shape: Sequence[int] | int | None = None,
         scale: Scale = None,
@@ -81,10 +82,10 @@ class ArrayDataset(RowDataset):
         std: Numbers = None,
         dtype: DType | None = None,
         keys: tuple[str, ...] | None = None,
-        output: Output = "tuple",
+        output: TupleForm = "tuple",  # type: ignore[assignment]
         one_hot: int | None = None,
-        transform: Callable[[torch.Tensor], Any] | None = None,
-        target_transform: Callable[[torch.Tensor], Any] | None = None,
+        transform: Transform = None,  # type: ignore[assignment]
+        target_transform: TargetTransform = None,  # type: ignore[assignment]
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
         memory = ArrayMemory(arrays)

@@ -11,7 +11,7 @@ import torch
 from . import errors
 from ._core.arguments import checked, several
 from ._core.numbers import DType
-from ._loader.view import Output
+from ._loader.typed import Options, TargetTransform, Transform, TupleForm
 from ._tables.file_arrays import FileArray
 from ._tables.hdf5 import open_arrays
 from ._tables.scale import Scale
@@ -21,7 +21,7 @@ from .mapped import MappedDataset
 from .table import Limits
 
 
-class HDF5Dataset(MappedDataset):
+class HDF5Dataset(MappedDataset[Options]):
     """Map-style dataset over datasets of an HDF5 file, which h5py opens and gofast reads.
 
     Samples and batches equal those of a Dataset whose ``__getitem__`` reads ``file[features][i]`` and
@@ -80,7 +80,7 @@ class HDF5Dataset(MappedDataset):
 
     @checked
     def __init__(
-        self,
+        self: HDF5Dataset[tuple[TupleForm, Transform, TargetTransform, None]],
         path: Path,
         features: str | Sequence[str],
         labels: str | Sequence[str] | None = None,
@@ -91,10 +91,10 @@ class HDF5Dataset(MappedDataset):
         std: Numbers = None,
         dtype: DType | None = None,
         keys: tuple[str, ...] | None = None,
-        output: Output = "tuple",
+        output: TupleForm = "tuple",  # type: ignore[assignment]
         one_hot: int | None = None,
-        transform: Callable[[torch.Tensor], Any] | None = None,
-        target_transform: Callable[[torch.Tensor], Any] | None = None,
+        transform: Transform = None,  # type: ignore[assignment]
+        target_transform: TargetTransform = None,  # type: ignore[assignment]
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,

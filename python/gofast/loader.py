@@ -10,13 +10,13 @@ from __future__ import annotations
 import inspect
 import os
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import Dataset, Sampler, default_collate
+from torch.utils.data import Sampler, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._core import engine
@@ -44,11 +44,10 @@ from ._loader.seeding import only_seeds
 from ._loader.stacking import Stacking
 from ._loader.stamp import Stamp
 from ._loader.trace import Trace
+from ._loader.typed import Collate, Collating, Function, Given, Made, Sample, Samples, Unknown
 from ._loader.view import View, called
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
-
-T = TypeVar("T", covariant=True)
 
 _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
 
@@ -66,7 +65,7 @@ def _warn_of_fewer(threads: int) -> None:
         )
 
 
-class DataLoader(TorchDataLoader[T]):
+class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     """torch.utils.data.DataLoader with the engine's threads instead of worker processes.
 
     It takes all of torch's arguments, with torch's meaning. The engine makes the batches if it can read the
@@ -94,6 +93,11 @@ class DataLoader(TorchDataLoader[T]):
     edit in place (``subset.indices[3] = 7``) shows in the next epoch. Rows of writable arrays are not read
     ahead. With workers, a change of the dataset shows in the next epoch, as in torch, whose workers have
     copies from the start of the epoch. But threads read an array's memory as it is at that moment.
+
+    Type checkers know the batches of a dataset whose options say it: ``dict[str, Tensor]`` of a TableDataset,
+    ``list[Tensor]`` with ``output="tuple"``, and what ``collate_fn`` returns. All others are Any to them:
+    with ``text=`` or a transform, of an ImageFolder or a Subset, of a subclass, and of a dataset or loader
+    that an annotation names. A transform that you assign later does not change the type.
 
     Threads may share an iterator: each batch is handed out once. torch's own machinery may lose a Ctrl-C,
     which CPython swallows in a callback at a fork; the engine starts no process.
@@ -134,14 +138,14 @@ class DataLoader(TorchDataLoader[T]):
 
     @checked
     def __init__(
-        self,
-        dataset: Dataset[T],
+        self: DataLoader[Given, Function],
+        dataset: Samples[Given],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
         batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
         num_workers: int = 0,
-        collate_fn: Callable[[list[Any]], Any] | None = None,
+        collate_fn: Function = None,  # type: ignore[assignment]
         pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,
@@ -176,7 +180,7 @@ class DataLoader(TorchDataLoader[T]):
         else:
             self.in_order = in_order
         super().__init__(
-            dataset,
+            dataset,  # type: ignore[arg-type]  # anything that has what torch asks for
             batch_size,
             shuffle,
             sampler,
@@ -332,7 +336,7 @@ class DataLoader(TorchDataLoader[T]):
         """
         return Trace(self._counts, path, events)
 
-    def __enter__(self) -> DataLoader[T]:
+    def __enter__(self) -> DataLoader[Sample, Collate]:
         return self
 
     def __exit__(
@@ -380,14 +384,41 @@ class DataLoader(TorchDataLoader[T]):
         with as_in_workers(self.num_workers):
             return resolve(self.dataset), copies
 
-    def __iter__(self) -> _BaseDataLoaderIter:
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]  # torch's iterators say nothing of their batches
+        def __iter__(
+            self: DataLoader[Any, Unknown]
+            | DataLoader[Unknown, None]
+            | DataLoader[dict[str, Unknown], None]
+            | DataLoader[tuple[Unknown, ...], None]
+            | DataLoader[tuple[Unknown, torch.Tensor], None]
+            | DataLoader[tuple[torch.Tensor, Unknown], None],
+        ) -> Iterator[Any]: ...
+        @overload
+        def __iter__(
+            self: DataLoader[dict[str, torch.Tensor], None],
+        ) -> Iterator[dict[str, torch.Tensor]]: ...
+        @overload
+        def __iter__(
+            self: DataLoader[tuple[torch.Tensor, ...], None]
+            | DataLoader[tuple[torch.Tensor, torch.Tensor], None],
+        ) -> Iterator[list[torch.Tensor]]: ...
+        @overload
+        def __iter__(self: DataLoader[Any, None]) -> Iterator[Any]: ...
+        @overload
+        def __iter__(self: DataLoader[Any, Callable[[list[Any]], Made]]) -> Iterator[Made]: ...
+        @overload
+        def __iter__(self) -> Iterator[Any]: ...
+
+    def __iter__(self) -> Any:
         iterator = super().__iter__()
         wanted = self._wanted_device()
         if wanted is None or getattr(iterator, "_on_device", False):
             return iterator
         from ._device.prefetch import Moving
 
-        return Moving(iterator, wanted)  # type: ignore[return-value]
+        return Moving(iterator, wanted)
 
     def _wanted_device(self) -> torch.device | None:
         return wanted_device(self.device)

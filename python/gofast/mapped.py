@@ -10,13 +10,14 @@ from typing import Any
 import torch
 
 from . import errors
+from ._loader.typed import Options
 from ._loader.view import Line
 from ._tables.fields import ArrayMemory
 from ._tables.file_arrays import FileArray
 from .arrays import ArrayDataset
 
 
-class MappedDataset(ArrayDataset):
+class MappedDataset(ArrayDataset[Options]):
     """An ArrayDataset over arrays that nobody in this process can write to. Base class.
 
     A process that is being spawned is handed their descriptors. Any other pickle may outlive this process:
@@ -71,12 +72,12 @@ class MappedDataset(ArrayDataset):
             raise errors.ChangedError(f"{path} has other arrays than when it was pickled").at(path=path)
         self._memory = ArrayMemory([one.field() for one in self._arrays])
 
-    def __copy__(self) -> MappedDataset:
+    def __copy__(self) -> MappedDataset[Options]:
         made = type(self).__new__(type(self))
         made.__dict__.update(super().__getstate__())
         return made
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> MappedDataset:
+    def __deepcopy__(self, memo: dict[int, Any]) -> MappedDataset[Options]:
         for shared in (self._memory, self._arrays):  # nobody writes to them
             memo[id(shared)] = shared
         made = memo[id(self)] = self.__copy__()

@@ -19,7 +19,7 @@ from ._core.numbers import DType, rounded_to
 from ._core.owned import handed
 from ._loader.classes import Classes, LabelType, numbered
 from ._loader.native_dataset import NativeDataset, overridden
-from ._loader.view import Output
+from ._loader.typed import DictForm, Options, TargetTransform, Texts, Transform
 from ._tables.cells import Place
 from ._tables.codings import Categories, Dates, Named, Unit, categorized, counted
 from ._tables.columns import Header, warn_of_no_label
@@ -32,7 +32,7 @@ from ._tables.scale import Scale
 from ._tables.sources import Path, given
 from ._tables.statistics import Numbers
 from ._tables.text_rows import TextRows
-from ._tables.texts import TextOption, text_options
+from ._tables.texts import text_options
 from .arrays import ArrayDataset
 
 
@@ -78,7 +78,7 @@ class Limits:
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
-class TableDataset(TextRows):
+class TableDataset(TextRows[Options]):
     """Map-style dataset over the rows of a table, decoded once, in parallel.
 
     It works with ``torch.utils.data.DataLoader``, and with :class:`gofast.DataLoader`,
@@ -202,7 +202,7 @@ class TableDataset(TextRows):
 
     @checked
     def __init__(
-        self,
+        self: TableDataset[tuple[DictForm, Transform, TargetTransform, Texts]],
         path: Path | Iterable[Path],
         *,
         label: Label = DEFAULT_LABEL,
@@ -217,15 +217,15 @@ class TableDataset(TextRows):
         std: Numbers = None,
         dtype: DType = torch.float32,
         keys: tuple[str, str] | None = None,
-        output: Output = "dict",
+        output: DictForm = "dict",  # type: ignore[assignment]
         missing_label: int | None = None,
         one_hot: int | None = None,
         fill_value: FillValue = None,
         categories: Categories | None = None,
         dates: Dates | None = None,
-        text: TextOption = None,
-        transform: Callable[[torch.Tensor], Any] | None = None,
-        target_transform: Callable[[torch.Tensor], Any] | None = None,
+        text: Texts = None,  # type: ignore[assignment]
+        transform: Transform = None,  # type: ignore[assignment]
+        target_transform: TargetTransform = None,  # type: ignore[assignment]
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         delimiter: str | None = None,
         decimal: str = ".",
@@ -262,7 +262,7 @@ class TableDataset(TextRows):
         self._of_pictures: ArrayDataset | None = None
         if self._texts and output != "dict":
             raise errors.OptionError('text= needs output="dict"')
-        of_features = {"shape": shape, "mean": mean, "std": std, "transform": transform}
+        of_features: dict[str, object] = {"shape": shape, "mean": mean, "std": std, "transform": transform}
         of_features["batch_transform"] = batch_transform
         for name, one in of_features.items():
             if one is not None and not self._has_features:
@@ -361,12 +361,12 @@ class TableDataset(TextRows):
         if _identity(self._memory.layout) != expected:
             raise errors.ChangedError(f"{self._source['path']!r} is another table than when it was pickled")
 
-    def __copy__(self) -> TableDataset:
+    def __copy__(self) -> TableDataset[Options]:
         made = type(self).__new__(type(self))
         made.__dict__.update(super().__getstate__() | {"_of_pictures": None})
         return made
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TableDataset:
+    def __deepcopy__(self, memo: dict[int, Any]) -> TableDataset[Options]:
         for shared in (self._memory, self._texts, self._source["text"]):
             memo[id(shared)] = shared  # nobody writes to them: copies in one process share them
         made = memo[id(self)] = self.__copy__()

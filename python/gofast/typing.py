@@ -19,6 +19,16 @@ from ._loader.core_dataset import IntArray
 from ._loader.explain import Explanation
 from ._loader.length_grouped import HasLengths
 from ._loader.trace import Trace
+from ._loader.typed import (  # to type checkers, parameters of the types of datasets and loaders
+    DictForm,
+    Function,
+    Given,
+    Samples,
+    TargetTransform,
+    Texts,
+    Transform,
+    TupleForm,
+)
 from ._loader.view import Output
 from ._tables.blocks import Even
 from ._tables.codings import Categories, Dates, Unit
@@ -42,9 +52,12 @@ __all__ = [
     "Column",
     "DType",
     "Dates",
+    "DictForm",
     "Even",
     "Explanation",
     "FillValue",
+    "Function",
+    "Given",
     "HasLengths",
     "Header",
     "Installed",
@@ -60,10 +73,15 @@ __all__ = [
     "Paths",
     "Remedy",
     "Rng",
+    "Samples",
     "Scale",
     "TablePictures",
+    "TargetTransform",
     "TextOption",
+    "Texts",
     "Trace",
+    "Transform",
+    "TupleForm",
     "Unit",
     "Verdict",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .rows import RowDataset
 
 
-def check_range(dataset: RowDataset, fill_value: FillValue, locate: Locate) -> None:
+def check_range(dataset: RowDataset[Any], fill_value: FillValue, locate: Locate) -> None:
     """Raises BadValueError for the first value that an integer type or float16 does not hold.
 
     If the type that stores the values cannot hold such a value, there is nothing to check.
@@ -49,7 +49,7 @@ def check_range(dataset: RowDataset, fill_value: FillValue, locate: Locate) -> N
         raise bad_cell(layout, locate, *outside, f"{value} does not fit dtype={dtype}: {advice}")
 
 
-def _becomes_infinite(dataset: RowDataset, block: Block) -> Block:
+def _becomes_infinite(dataset: RowDataset[Any], block: Block) -> Block:
     made: Block = dataset._numbers.make(block).numpy()
     infinite: Block = np.isinf(made) & ~np.isinf(block)
     return infinite

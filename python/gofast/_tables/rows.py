@@ -7,7 +7,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from .._loader.explain import overrides
 from .._loader.filler import Filler
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, Refusal, overridden
+from .._loader.typed import Options, Unknown
 from .._loader.view import Line, Output, View, called, check_callable, row_index_error
 from .cells import Place
 from .row_view import RowView
@@ -33,7 +34,7 @@ from .statistics import Numbers, mean_and_std
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
 
 
-class RowDataset(NativeDataset):
+class RowDataset(NativeDataset, Generic[Options]):
     """A map-style dataset over the rows of a matrix in memory. Base class.
 
     Indexing gives one sample for an int (negative from the end), and a collated
@@ -181,6 +182,27 @@ class RowDataset(NativeDataset):
 
     def __len__(self) -> int:
         return self._memory.layout.rows
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(
+            self: RowDataset[tuple[Unknown, object, object, object]]
+            | RowDataset[tuple[object, Unknown, object, object]]
+            | RowDataset[tuple[object, object, Unknown, object]]
+            | RowDataset[tuple[object, object, object, Unknown]],
+            index: Any,
+        ) -> Any: ...
+        @overload
+        def __getitem__(
+            self: RowDataset[tuple[Literal["dict"], None, None, None]], index: Any
+        ) -> dict[str, torch.Tensor]: ...
+        @overload
+        def __getitem__(
+            self: RowDataset[tuple[Literal["tuple"], None, None, None]], index: int
+        ) -> tuple[torch.Tensor, ...]: ...
+        @overload
+        def __getitem__(self, index: Any) -> Any: ...
 
     def __getitem__(self, index: Any) -> Any:
         if self._is_as_torch():

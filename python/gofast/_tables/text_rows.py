@@ -13,13 +13,14 @@ from .._core import table_operations
 from .._core.memory import address_of
 from .._core.numbers import Spec
 from .._loader.core_dataset import IntArray
+from .._loader.typed import Options
 from .._loader.view import Line, View
 from .rows import RowDataset
 from .text_columns import Part, StringColumn, TextColumn, TokenColumn
 from .text_view import TextView
 
 
-class TextRows(RowDataset):
+class TextRows(RowDataset[Options]):
     """A RowDataset whose samples have texts too, if there are columns of them. Base class.
 
     Attributes:
