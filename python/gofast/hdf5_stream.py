@@ -15,6 +15,7 @@ from . import errors
 from ._core.arguments import checked
 from ._core.numbers import DType
 from ._core.openmp import alone
+from ._loader.pulled import Batch
 from ._loader.view import Line, Output
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, Drawn, Even
@@ -169,9 +170,7 @@ class HDF5Stream(BlockStream):
                 rows = order.rows(stretch)
             yield _Window(filled, runs, self._options), rows, functools.partial(rooms.give, filled.room)
 
-    def _batches(
-        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
-    ) -> Iterator[tuple[Any, int]]:
+    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
         return self._batched(self._some(self._draw()), size, drop_last, collate)
 
     def _batched(
@@ -180,7 +179,7 @@ class HDF5Stream(BlockStream):
         size: int,
         drop_last: bool,
         collate: Callable[[Any], Any] | None,
-    ) -> Iterator[tuple[Any, int]]:
+    ) -> Iterator[Batch]:
         left: ArrayDataset | None = None  # rows of a batch that is not full, out of the windows
         for window, rows, end in given:
             parts = [window] if left is None else [left, window]
@@ -282,7 +281,7 @@ class _Window(ArrayDataset):
 
 def _made(
     parts: Sequence[ArrayDataset], order: Values, size: int, collate: Callable[[Any], Any] | None
-) -> Iterator[tuple[Any, int]]:
+) -> Iterator[Batch]:
     """Batches of these rows of datasets, end to end. Nobody reads their memory when it is over."""
     if not len(order):
         return
@@ -294,8 +293,9 @@ def _made(
         generator=torch.Generator(),  # what torch's loader draws at its start is drawn once, for all windows
     )
     with loader:
-        for number, batch in enumerate(loader):
-            yield batch, min(size, len(order) - number * size)
+        batches = iter(loader)
+        for start in range(0, len(order), size):
+            yield functools.partial(next, batches), min(size, len(order) - start)
 
 
 def _forget(dataset: ArrayDataset) -> None:

@@ -14,6 +14,7 @@ from ._core.memory import Room, RoomMemory
 from ._core.numbers import DType, rounded_to
 from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
+from ._loader.pulled import Batch
 from ._loader.view import Line, Output
 from ._tables import blocks
 from ._tables.block_stream import BlockStream
@@ -287,9 +288,7 @@ class TableStream(BlockStream):
         stretches = list(order.stretches(self._parts(self._rows or 0)))
         yield from self._windows.ordered(source, found.pieces, order, stretches, keep)
 
-    def _batches(
-        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
-    ) -> Iterator[tuple[Any, int]]:
+    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
         return batches(self._some(self._draw()), size, drop_last, collate)
 
     # -- what it tells -----------------------------------------------------------------

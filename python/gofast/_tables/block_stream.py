@@ -12,7 +12,7 @@ from torch.utils.data import get_worker_info
 
 from .. import errors
 from .._core.arguments import checked
-from .._loader.pulled import PulledDataset
+from .._loader.pulled import Batch, PulledDataset
 from .blocks import Drawn, Even, cut, share
 from .statistics import Numbers
 from .stream_options import memory_bytes, ranks
@@ -97,4 +97,8 @@ class BlockStream(PulledDataset):
 
     def __iter__(self) -> Iterator[Any]:
         made = self._batches(max(self._at_once, _ROWS), False, list)
-        return itertools.chain.from_iterable(rows for rows, _ in made)
+        return itertools.chain.from_iterable(map(_rows, made))
+
+
+def _rows(batch: Batch) -> Any:
+    return batch[0]()
