@@ -138,6 +138,7 @@ class HDF5Stream(BlockStream):
         self._one = ArrayDataset(
             *(np.zeros((1, *one.shape[1:]), one.dtype) for one in self._arrays), **self._options
         )
+        self._single = self._one._has_python_rows() and not self._one._has_images()
         self._windows()
         len(self)
 
@@ -286,6 +287,9 @@ def _made(
     if not len(order):
         return
     rows = Subset(parts[0] if len(parts) == 1 else ConcatDataset(parts), order)  # type: ignore[arg-type]
+    if collate is list and size == 1:
+        yield from ((functools.partial(_row, rows, i), 1) for i in range(len(order)))
+        return
     loader = DataLoader(
         rows,
         batch_size=size,
@@ -296,6 +300,10 @@ def _made(
         batches = iter(loader)
         for start in range(0, len(order), size):
             yield functools.partial(next, batches), min(size, len(order) - start)
+
+
+def _row(rows: Subset[Any], number: int) -> list[Any]:
+    return [rows[number]]
 
 
 def _forget(dataset: ArrayDataset) -> None:

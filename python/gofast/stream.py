@@ -179,6 +179,7 @@ class TableStream(BlockStream):
             warn_of_no_label(self._source["path"], self._layout.features)
         self._none = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
         source.close()
+        self._single = self._none._has_python_rows()
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ROWS and "_none" in self.__dict__:

@@ -10,8 +10,8 @@ from torch.utils.data import IterableDataset
 
 from .view import Line
 
-# Makes a batch, once, before the next one is asked for; and the number of its rows. Steps of the user run when
-# it is called: a generator would turn a StopIteration of theirs, which ends an epoch, into another error.
+# Makes a batch, once, before the next one is asked for; and the number of its rows. Steps of the user run
+# when it is called: a generator would turn their StopIteration, which ends an epoch, into another error.
 Batch = tuple[Callable[[], Any], int]
 
 

@@ -34,6 +34,7 @@ class BlockStream(PulledDataset):
         "shuffle": 'give shuffle="block" to the dataset, which permutes its rows',
         "sampler": 'the dataset has shuffle="block" for an order, and rank= and world= for several processes',
     }
+    _single: bool  # Python makes each row: of those before one whose step fails, none is lost
     _ahead = "what comes next is decoded while batches go out, on engine threads"
 
     def __init__(
@@ -96,8 +97,8 @@ class BlockStream(PulledDataset):
         return True  # as torch's, which has no length to ask for
 
     def __iter__(self) -> Iterator[Any]:
-        made = self._batches(max(self._at_once, _ROWS), False, list)
-        return itertools.chain.from_iterable(map(_rows, made))
+        size = 1 if self._single else max(self._at_once, _ROWS)
+        return itertools.chain.from_iterable(map(_rows, self._batches(size, False, list)))
 
 
 def _rows(batch: Batch) -> Any:
