@@ -15,6 +15,7 @@ from . import errors
 from ._core.arguments import checked
 from ._core.numbers import DType
 from ._core.openmp import alone
+from ._loader.pulled import Batch
 from ._loader.view import Line, Output
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, Drawn, Even
@@ -137,6 +138,7 @@ class HDF5Stream(BlockStream):
         self._one = ArrayDataset(
             *(np.zeros((1, *one.shape[1:]), one.dtype) for one in self._arrays), **self._options
         )
+        self._single = self._one._has_python_rows() and not self._one._has_images()
         self._windows()
         len(self)
 
@@ -169,9 +171,7 @@ class HDF5Stream(BlockStream):
                 rows = order.rows(stretch)
             yield _Window(filled, runs, self._options), rows, functools.partial(rooms.give, filled.room)
 
-    def _batches(
-        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
-    ) -> Iterator[tuple[Any, int]]:
+    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
         return self._batched(self._some(self._draw()), size, drop_last, collate)
 
     def _batched(
@@ -180,7 +180,7 @@ class HDF5Stream(BlockStream):
         size: int,
         drop_last: bool,
         collate: Callable[[Any], Any] | None,
-    ) -> Iterator[tuple[Any, int]]:
+    ) -> Iterator[Batch]:
         left: ArrayDataset | None = None  # rows of a batch that is not full, out of the windows
         for window, rows, end in given:
             parts = [window] if left is None else [left, window]
@@ -282,11 +282,14 @@ class _Window(ArrayDataset):
 
 def _made(
     parts: Sequence[ArrayDataset], order: Values, size: int, collate: Callable[[Any], Any] | None
-) -> Iterator[tuple[Any, int]]:
+) -> Iterator[Batch]:
     """Batches of these rows of datasets, end to end. Nobody reads their memory when it is over."""
     if not len(order):
         return
     rows = Subset(parts[0] if len(parts) == 1 else ConcatDataset(parts), order)  # type: ignore[arg-type]
+    if collate is list and size == 1:
+        yield from ((functools.partial(_row, rows, i), 1) for i in range(len(order)))
+        return
     loader = DataLoader(
         rows,
         batch_size=size,
@@ -294,8 +297,13 @@ def _made(
         generator=torch.Generator(),  # what torch's loader draws at its start is drawn once, for all windows
     )
     with loader:
-        for number, batch in enumerate(loader):
-            yield batch, min(size, len(order) - number * size)
+        batches = iter(loader)
+        for start in range(0, len(order), size):
+            yield functools.partial(next, batches), min(size, len(order) - start)
+
+
+def _row(rows: Subset[Any], number: int) -> list[Any]:
+    return [rows[number]]
 
 
 def _forget(dataset: ArrayDataset) -> None:

@@ -14,6 +14,7 @@ from ._core.memory import Room, RoomMemory
 from ._core.numbers import DType, rounded_to
 from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
+from ._loader.pulled import Batch
 from ._loader.view import Line, Output
 from ._tables import blocks
 from ._tables.block_stream import BlockStream
@@ -178,6 +179,7 @@ class TableStream(BlockStream):
             warn_of_no_label(self._source["path"], self._layout.features)
         self._none = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
         source.close()
+        self._single = self._none._has_python_rows()
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ROWS and "_none" in self.__dict__:
@@ -287,9 +289,7 @@ class TableStream(BlockStream):
         stretches = list(order.stretches(self._parts(self._rows or 0)))
         yield from self._windows.ordered(source, found.pieces, order, stretches, keep)
 
-    def _batches(
-        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
-    ) -> Iterator[tuple[Any, int]]:
+    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
         return batches(self._some(self._draw()), size, drop_last, collate)
 
     # -- what it tells -----------------------------------------------------------------

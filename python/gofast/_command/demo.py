@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import tempfile
 from typing import Any
 
+from .._core.temporary import temporary_folder
 from . import output
 
 
@@ -27,7 +27,7 @@ def add(parsers: output.Parsers) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
-    with tempfile.TemporaryDirectory(prefix="gofast-demo-") as folder:
+    with temporary_folder("gofast-demo-") as folder:
         try:
             results = _results(folder)
         except OSError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from torch.utils.data import DataLoader
 
 from .._core import generators
 from .._core.machine import Machine
+from .._core.temporary import temporary_folder
 from .._core.units import duration
 from ..errors import OptionError
 from . import apart
@@ -95,7 +95,7 @@ def _diagnosed(
 ) -> DoctorReport:
     watching, apart_for, trying = (share * seconds for share in _SHARES)
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="gofast-doctor-") as folder, _kept(loader):
+    with temporary_folder("gofast-doctor-") as folder, _kept(loader):
         facts = Facts(
             loader,
             workers(loader),

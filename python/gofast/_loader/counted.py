@@ -29,6 +29,7 @@ from .stacking import Stacking
 
 if TYPE_CHECKING:
     from .counts import Counts, Keeps
+    from .pulled import Batch
 
 _pin_memory: Callable[..., Any] = pin_memory
 _READY_NS = 1_000_000  # a batch that comes sooner was there already: torch's queue does not say
@@ -130,14 +131,15 @@ class CountedWhole(_Counting):
         collate = None if loader.collate_fn is default_collate else loader.collate_fn
         dataset: Any = loader.dataset
         made = dataset._batches(loader.batch_size, loader.drop_last, collate)
-        self._whole: Iterator[tuple[Any, int]] = made
+        self._whole: Iterator[Batch] = made
 
     def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
         self._start(loader)
 
     def _next_data(self) -> Any:
-        batch, rows = next(self._whole)
+        make, rows = next(self._whole)
+        batch = make()
         self._lengths.append(rows)
         return _pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
 

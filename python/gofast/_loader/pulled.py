@@ -10,6 +10,10 @@ from torch.utils.data import IterableDataset
 
 from .view import Line
 
+# Makes a batch, once, before the next one is asked for; and the number of its rows. Steps of the user run
+# when it is called: a generator would turn their StopIteration, which ends an epoch, into another error.
+Batch = tuple[Callable[[], Any], int]
+
 
 class PulledDataset(IterableDataset[Any]):
     """Base class of gofast.IterableDataset, for the loader and explain."""
@@ -37,10 +41,8 @@ class PulledDataset(IterableDataset[Any]):
                     f"{option}={value}: {self._orders[option]}"
                 )
 
-    def _batches(
-        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None
-    ) -> Iterator[tuple[Any, int]]:
-        """An epoch's batches, each with the number of its rows.
+    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
+        """An epoch's batches.
 
         Args:
             collate: the user's function; None: torch's own.

@@ -12,7 +12,7 @@ from torch.utils.data import get_worker_info
 
 from .. import errors
 from .._core.arguments import checked
-from .._loader.pulled import PulledDataset
+from .._loader.pulled import Batch, PulledDataset
 from .blocks import Drawn, Even, cut, share
 from .statistics import Numbers
 from .stream_options import memory_bytes, ranks
@@ -34,6 +34,7 @@ class BlockStream(PulledDataset):
         "shuffle": 'give shuffle="block" to the dataset, which permutes its rows',
         "sampler": 'the dataset has shuffle="block" for an order, and rank= and world= for several processes',
     }
+    _single: bool  # Python makes each row: of those before one whose step fails, none is lost
     _ahead = "what comes next is decoded while batches go out, on engine threads"
 
     def __init__(
@@ -96,5 +97,9 @@ class BlockStream(PulledDataset):
         return True  # as torch's, which has no length to ask for
 
     def __iter__(self) -> Iterator[Any]:
-        made = self._batches(max(self._at_once, _ROWS), False, list)
-        return itertools.chain.from_iterable(rows for rows, _ in made)
+        size = 1 if self._single else max(self._at_once, _ROWS)
+        return itertools.chain.from_iterable(map(_rows, self._batches(size, False, list)))
+
+
+def _rows(batch: Batch) -> Any:
+    return batch[0]()

@@ -7,6 +7,7 @@ import os
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .._core.memory import CopiedMemory, Memory
 from .._loader.core_dataset import CoreDataset
 from .._loader.filler import Filler, threads_here
 from .._loader.flights import FLIGHT_BYTES, FLIGHTS_AHEAD
+from .._loader.pulled import Batch
 from .._loader.stream import Stream, Ticket
 from .cells import Locate, Place, bad_cell, first_bad
 from .features import FillValue
@@ -84,8 +86,8 @@ Some = tuple[Window, torch.Tensor]  # rows of it, int64
 
 def batches(
     given: Iterator[Some], size: int, drop_last: bool, collate: Callable[[Any], Any] | None
-) -> Iterator[tuple[Any, int]]:
-    """Batches of the rows that are given, with the number of their rows. A window ends with its last row.
+) -> Iterator[Batch]:
+    """Batches of the rows that are given. A window ends with its last row.
 
     What is left of a window is copied: its memory is for the next but one, which is decoded from now on.
 
@@ -97,21 +99,21 @@ def batches(
     for window, rows in given:
         try:
             if waiting and count + len(rows) >= size:
-                yield maker.made([*waiting, (window, rows[: size - count])]), size
+                yield partial(maker.made, [*waiting, (window, rows[: size - count])]), size
                 rows = rows[size - count :]
                 for left, _ in waiting:
                     left.end()
                 waiting, count = [], 0
             whole = 0 if waiting else len(rows) // size * size
             if whole:
-                yield from ((batch, size) for batch in maker.of_one(window, rows[:whole], size))
+                yield from ((make, size) for make in maker.of_one(window, rows[:whole], size))
             if len(rows := rows[whole:]):
                 waiting.append((window.copied(rows), torch.arange(len(rows), device="cpu")))
                 count += len(rows)
         finally:  # whoever iterates may stop anywhere
             window.end()
     if waiting and not drop_last:
-        yield maker.made(waiting), count
+        yield partial(maker.made, waiting), count
 
 
 class _Maker:
@@ -125,11 +127,11 @@ class _Maker:
         self._collate = collate
         self._last: Filler | None = None
 
-    def of_one(self, window: Window, rows: torch.Tensor, size: int) -> Iterator[Any]:
+    def of_one(self, window: Window, rows: torch.Tensor, size: int) -> Iterator[Callable[[], Any]]:
         """Batches of so many rows of one window, made by the engine's threads before they are asked for."""
         if threads_here() == 1 or window._has_python_rows():
             for some in torch.split(rows, size):
-                yield self.made([(window, some)])
+                yield partial(self.made, [(window, some)])
             return
         filler, flights = self._continued(window._here()), deque[Ticket]()
         stream = Stream(filler.view, size, rows=self._takes_rows(window), rings=filler.slots(size))
@@ -145,9 +147,9 @@ class _Maker:
         finally:
             stream.close()
 
-    def _taken(self, window: Window, stream: Stream, ticket: Ticket) -> Iterator[Any]:
+    def _taken(self, window: Window, stream: Stream, ticket: Ticket) -> Iterator[Callable[[], Any]]:
         for _ in range(ticket.batches):
-            yield self._finished(window, stream.take(ticket))
+            yield partial(self._finished, window, stream.take(ticket))
 
     def made(self, some: list[Some]) -> Any:
         """A batch of rows of windows."""

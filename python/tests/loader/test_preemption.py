@@ -262,3 +262,27 @@ def test_a_script_under_gofast_leaves_no_file(tmp_path: Path) -> None:
     done = fresh.run(["-m", "gofast", script], env={**os.environ, "TMPDIR": str(made)}, timeout=40)
     assert done.returncode == -signal.SIGTERM, done.stderr
     assert not [path for path in made.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("command", ["demo", "doctor"])
+def test_a_command_leaves_no_folder(command: str, folder: Path, tmp_path: Path) -> None:
+    program = f"""
+import os, signal, sys, tempfile
+from gofast._command.main import main
+make = tempfile.mkdtemp
+def made(*given, **named):
+    path = make(*given, **named)
+    if "gofast-{command}-" in path:
+        print(path, flush=True)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+    return path
+tempfile.mkdtemp = made
+signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+sys.exit(main(sys.argv[1:]))
+"""
+    given = [folder] if command == "doctor" else []
+    done = fresh.run(
+        ["-c", program, command, *given], env={**os.environ, "TMPDIR": str(tmp_path)}, timeout=60
+    )
+    assert done.returncode == -signal.SIGTERM, done.stderr
+    assert done.stdout.strip().startswith(str(tmp_path)) and not list(tmp_path.glob("gofast-*"))
