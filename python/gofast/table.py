@@ -104,7 +104,11 @@ class TableDataset(TextRows):
             line alone. A line of texts only is a header. A line with the same number twice is data.
             A line that may be either (``2019,2020``, ``5.1,setosa``, a ``?``) is an error. Columns
             without names are called ``"0"``, ``"1"``, ...
-        columns: names or positions of the feature columns; default all but the label.
+        columns: names or positions of the feature columns; default all but the label and the index of a
+            pandas frame: what the pandas note of a Parquet or Arrow file names, and a column named
+            ``"Unnamed: 0"`` (as in pandas, a text file's first column without a name), ``"Unnamed: 0.1"``
+            or ``"__index_level_0__"``. Positions do not count it. By its name, it is a column like any
+            other, here and in ``label``, ``text`` and so on.
         exclude: names or positions of columns that are not features, out of ``columns`` or of
             all: ``exclude=["id", "name"]``.
         shape: shape of one sample, such as ``(1, 28, 28)``; default ``(features,)``. Two

@@ -136,9 +136,9 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 			o.kinds[j] = asked
 		case typedBy < 0 && !c.Unseen:
 			o.kinds[j], o.typedBy = c.Label, last
-		case typedBy >= 0 && c.Sampled && !c.Unseen && c.Bool != o.readers[typedBy].Columns()[i].Bool:
+		case typedBy >= 0 && c.Sampled && !c.Unseen && c.Bool != o.labelOf(typedBy, j).Bool:
 			return bad(c, "the label holds %s, and %s in %s: say label_type=\"int\" or label_type=\"text\"",
-				holds(c), holds(o.readers[typedBy].Columns()[i]), o.files[typedBy].Path())
+				holds(c), holds(o.labelOf(typedBy, j)), o.files[typedBy].Path())
 		}
 		kind := o.kinds[j]
 		switch {
@@ -154,6 +154,11 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 		}
 	}
 	return o.chooseTexts(path, columns, sel)
+}
+
+// labelOf is label number j of a file.
+func (o *opened) labelOf(file, j int) table.Column {
+	return o.readers[file].Columns()[o.selections[file].Labels[j]]
 }
 
 // storedKinds are the kinds that file i is decoded to. Floats that must be integers
