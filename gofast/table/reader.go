@@ -82,7 +82,7 @@ func Elements(shape []int) int {
 // Selection says what to decode of every file: positions in Columns().
 type Selection struct {
 	Features []int    // in output order; at least one
-	Labels   []int    // in output order; may be empty
+	Labels   []int    // in output order; may be empty; a column with several values a row stands as often, in a row
 	Fill     *float64 // replaces empty, null and NaN feature cells, by NaN too; nil: they are ErrMissing
 	// Fills, in place of Fill, has one for every value of a row of the matrix; nil: Fill for all.
 	Fills []*float64

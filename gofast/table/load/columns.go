@@ -129,7 +129,15 @@ func (o *opened) choose(options Options) error {
 			}
 			return noColumn(path, "label", ref, columns)
 		}
-		sel.Labels = append(sel.Labels, i)
+		values := 1
+		if len(columns[i].Shape) == 1 { // a list: each of its values is a label
+			values = columns[i].Width()
+		}
+		if most := options.Limits.WithDefaults().Columns; int64(values) > most {
+			return errs.New(errs.ErrLimit, "open", fmt.Sprintf("the label has %d values a row, the limit is %d columns: raise limits={\"columns\": ...}",
+				values, most)).At(path).InColumn(columns[i].Name)
+		}
+		sel.Labels = append(sel.Labels, slices.Repeat([]int{i}, values)...)
 	}
 	var err error
 	if sel.Labels, err = o.findTexts(path, columns, sel.Labels); err != nil {
@@ -321,9 +329,18 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 	if shaped && len(sel.Features) == 1 {
 		s.Shape = columns[sel.Features[0]].Shape
 	}
+	place := 0 // in a list, each value of which is a label
 	for j, i := range sel.Labels {
 		if j < len(sel.Labels)-len(o.texts) {
-			s.Labels = append(s.Labels, columns[i].Name)
+			name := columns[i].Name
+			if width := columns[i].Width(); width > 1 {
+				if j > 0 && sel.Labels[j-1] != i {
+					place = 0
+				}
+				name = fmt.Sprintf("%s[%d]", name, place%width)
+				place++
+			}
+			s.Labels = append(s.Labels, name)
 		} else {
 			s.Texts = append(s.Texts, columns[i].Name)
 		}

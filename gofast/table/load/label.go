@@ -130,8 +130,8 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 			asked, given = table.IntLabel, true
 		}
 		switch {
-		case c.Shape != nil:
-			return bad(c, "the label has shape %v; it must be one value a row", c.Shape)
+		case len(c.Shape) > 1:
+			return bad(c, "the label has shape %v; it must be one value or one list of numbers a row", c.Shape)
 		case given:
 			o.kinds[j] = asked
 		case typedBy < 0 && !c.Unseen:
@@ -142,6 +142,8 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 		}
 		kind := o.kinds[j]
 		switch {
+		case !o.classes.none() && len(labels) > 1:
+			return bad(c, "classes= are for one label a row, and the column has %d", len(labels))
 		case kind == table.TextLabel && len(labels) > 1:
 			return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
 		case c.Sampled: // each cell is checked later

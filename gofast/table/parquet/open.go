@@ -117,8 +117,8 @@ func (r *Reader) use(positions []int, label bool, codings map[int]table.Coding) 
 			return nil, r.fault(errs.ErrUnsupported, c.why+"; leave the column out with columns=").InColumn(c.Name)
 		case c.Text && !label:
 			return nil, r.fault(errs.ErrUnsupported, "text cannot be a feature; number it with categories=, leave the column out with columns=, or make it the label").InColumn(c.Name)
-		case label && c.Shape != nil:
-			return nil, r.fault(errs.ErrUnsupported, "a label must be one value a row").InColumn(c.Name)
+		case label && c.kind == pixels:
+			return nil, r.fault(errs.ErrUnsupported, "a label must be one value or one list of numbers a row, not a binary").InColumn(c.Name)
 		}
 		used[i] = c
 	}
