@@ -70,7 +70,7 @@ func (s *scanner) describeTable(ctx context.Context, f *source.File, t *Table) e
 		return err
 	}
 	defer r.Close()
-	t.Width = len(r.Columns())
+	t.Width = table.Counted(r.Columns())
 	if err := s.countRows(ctx, f, r, t, source.CompressionOf(head) != source.Plain); err != nil {
 		return err
 	}
@@ -79,7 +79,9 @@ func (s *scanner) describeTable(ctx context.Context, f *source.File, t *Table) e
 		return nil
 	}
 	if d, ok := r.(table.Describer); ok {
-		t.Facts, err = d.Describe()
+		if t.Facts, err = d.Describe(); err == nil {
+			t.Facts.Columns = t.Facts.Columns[:t.Width]
+		}
 	}
 	return err
 }

@@ -37,6 +37,8 @@ func TypeNamed(name string) Type {
 // Column is one column of a file, in file order.
 type Column struct {
 	Name string
+	// Index says that the column is the index of a pandas frame: a feature or label only where it is asked for by name.
+	Index bool
 	// Shape is the shape of one row's value: nil for a plain cell, (784) for a
 	// fixed-length binary, (28, 28) for an array of images.
 	Shape []int
@@ -80,7 +82,7 @@ func Elements(shape []int) int {
 // Selection says what to decode of every file: positions in Columns().
 type Selection struct {
 	Features []int    // in output order; at least one
-	Labels   []int    // in output order; may be empty
+	Labels   []int    // in output order; may be empty; a column with several values a row stands as often, in a row
 	Fill     *float64 // replaces empty, null and NaN feature cells, by NaN too; nil: they are ErrMissing
 	// Fills, in place of Fill, has one for every value of a row of the matrix; nil: Fill for all.
 	Fills []*float64
@@ -194,11 +196,8 @@ func (o Options) Fed(each int64) int {
 // the path, and the row and column where they apply; every panic inside is
 // recovered into ErrInternal.
 type Reader interface {
-	// Columns lists the file's columns, without those that Dropped names.
+	// Columns lists the file's columns, those of an index last.
 	Columns() []Column
-	// Dropped names the columns that hold a pandas frame's index, in file order:
-	// they are neither features nor labels.
-	Dropped() []string
 	// Rows is the number of rows, or an upper bound when exact is false.
 	Rows() (n int64, exact bool)
 	// Range scans the selected features.

@@ -60,7 +60,7 @@ def convert(
         label: as for :class:`gofast.TableDataset`, which says more of all the following.
         label_type: ``"int"``, ``"float"``, ``"text"`` or ``"auto"``.
         header: whether the first line of a text file names the columns.
-        columns: names or positions of the feature columns; default all but the label.
+        columns: names or positions of the feature columns; default all but the label and a pandas index.
         exclude: names or positions of columns to leave out.
         fill_value: replaces missing cells, which are otherwise an error.
         categories: numbers of the words in columns of text.

@@ -92,7 +92,8 @@ class TableDataset(TextRows[Options]):
             the same ending. The path of a cache opens the table in it.
         label: name or position of the label column, a list of several, or ``None``
             for no label. Only the default column may be absent: then every label is
-            ``missing_label``, and a warning says so. In an .npz, the name of the label array.
+            ``missing_label``, and a warning says so. In an .npz, the name of the label array. Each value of
+            a list column of numbers, or of an array [n, k], is a label, as if it were a column: ``"y[0]"``, ...
         label_type: ``"int"``, ``"float"`` or ``"text"``. ``"auto"`` takes the type of the first
             file's column; in a text file, the type of the first row's cell. A label that does not
             fit is an error. Whole numbers such as 3.0 fit ``"int"``.
@@ -104,7 +105,11 @@ class TableDataset(TextRows[Options]):
             line alone. A line of texts only is a header. A line with the same number twice is data.
             A line that may be either (``2019,2020``, ``5.1,setosa``, a ``?``) is an error. Columns
             without names are called ``"0"``, ``"1"``, ...
-        columns: names or positions of the feature columns; default all but the label.
+        columns: names or positions of the feature columns; default all but the label and the index of a
+            pandas frame: what the pandas note of a Parquet or Arrow file names, and a column named
+            ``"Unnamed: 0"`` (as in pandas, a text file's first column without a name), ``"Unnamed: 0.1"``
+            or ``"__index_level_0__"``. Positions do not count it. By its name, it is a column like any
+            other, here and in ``label``, ``text`` and so on.
         exclude: names or positions of columns that are not features, out of ``columns`` or of
             all: ``exclude=["id", "name"]``.
         shape: shape of one sample, such as ``(1, 28, 28)``; default ``(features,)``. Two

@@ -74,7 +74,7 @@ func (s setup) selection(r *reader) table.Selection {
 	names := map[string]int{}
 	for i, c := range r.Columns() {
 		names[c.Name] = i
-		if !slices.Contains(s.labels, c.Name) && s.columns == nil {
+		if !slices.Contains(s.labels, c.Name) && s.columns == nil && !c.Index {
 			sel.Features = append(sel.Features, i)
 		}
 	}
@@ -106,7 +106,7 @@ func (s setup) read(t testing.TB, path string) (*decoded, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &decoded{columns: r.Columns(), typ: d.Type, rows: d.Rows, cells: d.Float64s()}
+	out := &decoded{columns: r.Columns()[:table.Counted(r.Columns())], typ: d.Type, rows: d.Rows, cells: d.Float64s()}
 	for i, bits := range table.View[int64](d.Labels) {
 		switch row, label := i/len(kinds), i%len(kinds); kinds[label] {
 		case table.IntLabel:
@@ -248,7 +248,6 @@ func TestErrors(t *testing.T) {
 		{name: "control characters", text: "\x01\x02\x03,\x04\n", kind: errs.ErrFormat, row: -1, says: "control"},
 		{name: "two names", text: "a,b,a\n1,2,3\n", kind: errs.ErrSchema, row: -1, column: "a", says: "positions 0 and 2"},
 		{name: "name not UTF-8", text: "a,\xff\n1,2\n", kind: errs.ErrFormat, row: -1, says: "UTF-8"},
-		{name: "only an index", text: "Unnamed: 0\n1\n", kind: errs.ErrSchema, row: -1, says: "index"},
 		{name: "short row", text: "a,b\n1,2\n3\n", kind: errs.ErrDamaged, row: 1, says: "1 cell, the table has 2"},
 		{name: "cut row", text: "a,b\n1,2\n3", kind: errs.ErrDamaged, row: 1, says: "no newline: was the file cut?"},
 		{name: "long row", text: "a,b\n1,2\n3,4,5\n", kind: errs.ErrDamaged, row: 1, says: "3 cells, the table has 2"},

@@ -10,9 +10,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
-// pandasIndex is how pandas names the index column that it writes without a name.
-const pandasIndex = "Unnamed: 0"
-
 // recognise sets delimiter, columns and the start of the data from the sample.
 func (r *reader) recognise(s *sample) error {
 	r.delim = s.delim
@@ -73,35 +70,46 @@ func (r *reader) name(first [][]byte, columns int, header bool) error {
 	r.fields = make([]field, columns)
 	shift := columns - len(first) // 1 where the header leaves out the index
 	at := make(map[string]int, columns)
+	var unnamed []int // fields that pandas names, after the others
 	for i := range r.fields {
 		f := &r.fields[i]
+		given := true
 		switch {
 		case !header:
 			f.Name = strconv.Itoa(i)
 		case i < shift:
-			f.Name = pandasIndex
+			f.Name, given = table.UnnamedIndex, false
 		case len(first[i-shift]) == 0:
-			f.Name = fmt.Sprintf("Unnamed: %d", i-shift)
+			f.Name, given = fmt.Sprintf("Unnamed: %d", i-shift), false
 		default:
 			f.Name = string(r.utf8(first[i-shift]))
 		}
-		f.hidden = f.Name == pandasIndex
-		if f.hidden {
+		r.visible = append(r.visible, int32(i))
+		f.Index = table.IsIndex(f.Name)
+		before, taken := at[f.Name]
+		switch {
+		case !given, f.Index && taken:
+			unnamed = append(unnamed, i)
 			continue
-		}
-		if !utf8.ValidString(f.Name) {
+		case !utf8.ValidString(f.Name):
 			return r.fail(errs.ErrFormat, fmt.Sprintf("the name of column %d "+r.notText(), i)).WithCell(f.Name)
-		}
-		if before, ok := at[f.Name]; ok {
+		case taken:
 			return r.fail(errs.ErrSchema, fmt.Sprintf("two columns have the same name, at positions %d and %d: rename one", before, i)).
 				InColumn(f.Name)
 		}
 		at[f.Name] = i
-		r.visible = append(r.visible, int32(i))
 	}
-	if len(r.visible) == 0 {
-		return r.fail(errs.ErrSchema, "the file has no column beside the index")
+	for _, i := range unnamed {
+		f := &r.fields[i]
+		plain := f.Name
+		_, taken := at[f.Name]
+		for n := 1; taken; n++ {
+			f.Name = fmt.Sprintf("%s.%d", plain, n)
+			_, taken = at[f.Name]
+		}
+		at[f.Name] = i
 	}
+	r.visible = table.IndexLast(r.visible, func(i int32) bool { return r.fields[i].Index })
 	return nil
 }
 

@@ -23,12 +23,11 @@ const op = "csv"
 // field is one cell position of a record.
 type field struct {
 	table.Column
-	hidden bool // an index column that pandas wrote: left out of Columns
-	small  bool // the sample has only integers 0..255 here
-	blank  bool // the sample has only empty cells here
-	first  kind // of the cell in the first row: what a label in this column is
-	known  bool // whether some cell of the file is a float; then real says so
-	real   bool
+	small bool // the sample has only integers 0..255 here
+	blank bool // the sample has only empty cells here
+	first kind // of the cell in the first row: what a label in this column is
+	known bool // whether some cell of the file is a float; then real says so
+	real  bool
 }
 
 // reader implements table.Reader. It owns the file.
@@ -41,7 +40,7 @@ type reader struct {
 	start       int64 // offset of the first data row in the unpacked content
 	end         int64 // of a plain file's rows; of a packed one's it is a guess
 	fields      []field
-	visible     []int32 // columns, as positions in fields
+	visible     []int32 // what Columns lists, as positions in fields
 	rows        int64
 	exact       bool
 
@@ -101,17 +100,6 @@ func (r *reader) Columns() []table.Column {
 		columns[i] = r.fields[at].Column
 	}
 	return columns
-}
-
-// Dropped implements table.Reader.
-func (r *reader) Dropped() []string {
-	var names []string
-	for i := range r.fields {
-		if r.fields[i].hidden {
-			names = append(names, r.fields[i].Name)
-		}
-	}
-	return names
 }
 
 // Rows implements table.Reader. It is the bound that follows from the file's size, or from what the content's may be:

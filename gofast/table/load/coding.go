@@ -61,12 +61,12 @@ func (t *Options) codings() (list []coding, err error) {
 }
 
 // findCodings finds the columns of the file that was opened last that have a coding.
-func (o *opened) findCodings(path string, columns []table.Column, dropped []string) (map[int]table.Coding, error) {
+func (o *opened) findCodings(path string, columns []table.Column) (map[int]table.Coding, error) {
 	var found map[int]table.Coding
 	for _, c := range o.codings {
 		i, ok := find(columns, c.column)
 		if !ok {
-			return nil, noColumn(path, c.option, c.column, columns, dropped)
+			return nil, noColumn(path, c.option, c.column, columns)
 		}
 		if _, twice := found[i]; twice {
 			return nil, errs.New(errs.ErrConfig, "open", "the column stands in categories= or dates= twice").At(path).InColumn(columns[i].Name)

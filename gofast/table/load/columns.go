@@ -119,23 +119,31 @@ func (o *opened) openFile(ctx context.Context, path string, fsys fs.FS) (*source
 // them with those of the first.
 func (o *opened) choose(options Options) error {
 	last := len(o.readers) - 1
-	path, columns, dropped := o.files[last].Path(), o.readers[last].Columns(), o.readers[last].Dropped()
+	path, columns := o.files[last].Path(), o.readers[last].Columns()
 	sel := table.Selection{Fill: (*float64)(options.FillValue), Rounds: o.rounds != table.Invalid, Verbatim: options.verbatim()}
 	for _, ref := range options.Label {
 		i, ok := find(columns, ref)
 		if !ok {
-			if options.LabelOptional && len(options.Label) == 1 && !slices.Contains(dropped, ref.Name) {
+			if options.LabelOptional && len(options.Label) == 1 {
 				break
 			}
-			return noColumn(path, "label", ref, columns, dropped)
+			return noColumn(path, "label", ref, columns)
 		}
-		sel.Labels = append(sel.Labels, i)
+		values := 1
+		if len(columns[i].Shape) == 1 { // a list: each of its values is a label
+			values = columns[i].Width()
+		}
+		if most := options.Limits.WithDefaults().Columns; int64(values) > most {
+			return errs.New(errs.ErrLimit, "open", fmt.Sprintf("the label has %d values a row, the limit is %d columns: raise limits={\"columns\": ...}",
+				values, most)).At(path).InColumn(columns[i].Name)
+		}
+		sel.Labels = append(sel.Labels, slices.Repeat([]int{i}, values)...)
 	}
 	var err error
-	if sel.Labels, err = o.findTexts(path, columns, dropped, sel.Labels); err != nil {
+	if sel.Labels, err = o.findTexts(path, columns, sel.Labels); err != nil {
 		return err
 	}
-	if sel.Codings, err = o.findCodings(path, columns, dropped); err != nil {
+	if sel.Codings, err = o.findCodings(path, columns); err != nil {
 		return err
 	}
 	if last > 0 {
@@ -144,7 +152,7 @@ func (o *opened) choose(options Options) error {
 		}
 	}
 	if options.Columns == nil {
-		for i := range columns {
+		for i := range table.Counted(columns) {
 			if !slices.Contains(sel.Labels, i) {
 				sel.Features = append(sel.Features, i)
 			}
@@ -153,21 +161,21 @@ func (o *opened) choose(options Options) error {
 	for _, ref := range options.Columns {
 		i, ok := find(columns, ref)
 		if !ok {
-			return noColumn(path, "columns", ref, columns, dropped)
+			return noColumn(path, "columns", ref, columns)
 		}
 		sel.Features = append(sel.Features, i)
 	}
 	for _, ref := range options.Exclude {
 		i, ok := find(columns, ref)
 		if !ok {
-			return noColumn(path, "exclude", ref, columns, dropped)
+			return noColumn(path, "exclude", ref, columns)
 		}
 		sel.Features = slices.DeleteFunc(sel.Features, func(f int) bool { return f == i })
 	}
 	for _, fill := range options.FillValues {
 		i, ok := find(columns, fill.Column)
 		if !ok {
-			return noColumn(path, "fill_value", fill.Column, columns, dropped)
+			return noColumn(path, "fill_value", fill.Column, columns)
 		}
 		if !setFill(&sel, columns, i, float64(fill.Value)) {
 			return errs.New(errs.ErrSchema, "open", "fill_value names a column that is not a feature").At(path).InColumn(columns[i].Name)
@@ -177,7 +185,19 @@ func (o *opened) choose(options Options) error {
 		return err
 	}
 	if len(sel.Features) == 0 && len(o.texts) == 0 {
-		return errs.New(errs.ErrSchema, "open", "no feature columns are left beside the label").At(path)
+		why := "no feature columns are left beside the label"
+		if table.Counted(columns) == 0 {
+			why = "the file has only the index of a pandas frame: choose with columns=; the file has " + listed(columns)
+		}
+		return errs.New(errs.ErrSchema, "open", why).At(path)
+	}
+	for _, i := range slices.Concat(sel.Features, sel.Labels) {
+		if first := o.readers[0].Columns(); last > 0 && columns[i].Index {
+			j, _ := find(first, ColumnRef{Name: columns[i].Name})
+			if err := o.sameColumn(o.files[0].Path(), first[j], path, columns[i], i, sel); err != nil {
+				return err
+			}
+		}
 	}
 	o.selections = append(o.selections, sel)
 	if err := o.describe(path, columns, sel, options.Columns != nil); err != nil {
@@ -209,23 +229,20 @@ func setFill(sel *table.Selection, columns []table.Column, column int, fill floa
 
 func find(columns []table.Column, ref ColumnRef) (int, bool) {
 	if ref.ByPos {
-		i := ref.Index
+		i, n := ref.Index, table.Counted(columns)
 		if i < 0 {
-			i += len(columns)
+			i += n
 		}
-		return i, i >= 0 && i < len(columns)
+		return i, i >= 0 && i < n
 	}
 	i := slices.IndexFunc(columns, func(c table.Column) bool { return c.Name == ref.Name })
 	return i, i >= 0
 }
 
-func noColumn(path, option string, ref ColumnRef, columns []table.Column, dropped []string) error {
+func noColumn(path, option string, ref ColumnRef, columns []table.Column) error {
 	wanted := fmt.Sprintf("%q", errs.Cut(ref.Name))
 	if ref.ByPos {
 		wanted = fmt.Sprint(ref.Index)
-	} else if slices.Contains(dropped, ref.Name) {
-		return errs.New(errs.ErrSchema, "open", fmt.Sprintf("%s=%s is the index of the pandas frame, which is not one of its columns: "+
-			"write the file again after reset_index()", option, wanted)).At(path)
 	}
 	hint, least := "", (len(ref.Name)+4)/3
 	for _, c := range columns {
@@ -312,15 +329,28 @@ func (o *opened) describe(path string, columns []table.Column, sel table.Selecti
 	if shaped && len(sel.Features) == 1 {
 		s.Shape = columns[sel.Features[0]].Shape
 	}
+	place := 0 // in a list, each value of which is a label
 	for j, i := range sel.Labels {
 		if j < len(sel.Labels)-len(o.texts) {
-			s.Labels = append(s.Labels, columns[i].Name)
+			name := columns[i].Name
+			if width := columns[i].Width(); width > 1 {
+				if j > 0 && sel.Labels[j-1] != i {
+					place = 0
+				}
+				name = fmt.Sprintf("%s[%d]", name, place%width)
+				place++
+			}
+			s.Labels = append(s.Labels, name)
 		} else {
 			s.Texts = append(s.Texts, columns[i].Name)
 		}
 	}
 	if len(o.selections) == 1 {
-		s.Dropped = o.readers[0].Dropped()
+		for i, c := range columns {
+			if c.Index && !slices.Contains(sel.Features, i) && !slices.Contains(sel.Labels, i) {
+				s.Dropped = append(s.Dropped, c.Name)
+			}
+		}
 		o.schema = s
 	}
 	return nil
@@ -337,59 +367,6 @@ func (o *opened) text(path string, c table.Column, why string) error {
 		o.atRow(context.Background(), err.WithCell(c.TextCell), len(o.readers)-1, c.TextRow)
 	}
 	return err
-}
-
-// sameColumns compares the columns of two files of one table. The labels of a text
-// file are checked later, cell by cell, when their kind is known. A column with a
-// coding was checked together with the coding.
-func (o *opened) sameColumns(pathA string, a []table.Column, pathB string, b []table.Column, sel table.Selection) error {
-	const rule = ": files of one table must have the same columns in the same order"
-	bad := func(format string, args ...any) error {
-		return errs.New(errs.ErrSchema, "open", fmt.Sprintf(format, args...)+rule).At(pathB)
-	}
-	if len(a) != len(b) {
-		return bad("%d columns, but %s has %d", len(b), pathA, len(a))
-	}
-	for i := range a {
-		_, coded := sel.Codings[i]
-		switch {
-		case a[i].Name != b[i].Name:
-			return bad("column %d is %q, but %q in %s", i, errs.Cut(b[i].Name), errs.Cut(a[i].Name), pathA)
-		case coded && a[i].Clock != b[i].Clock:
-			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), since(b[i]), since(a[i]), pathA)
-		case coded, a[i].Unseen || b[i].Unseen, a[i].Sampled && b[i].Sampled && slices.Contains(sel.Labels, i):
-		case b[i].Text && !a[i].Text:
-			return o.text(pathB, b[i], fmt.Sprintf("the column holds text, but %s in %s", holds(a[i]), pathA)+rule+b[i].TextWhy)
-		case a[i].Text != b[i].Text, a[i].Bool != b[i].Bool, isInt(a[i]) != isInt(b[i]) && !a[i].Sampled && !b[i].Sampled:
-			return bad("column %q holds %s, but %s in %s", errs.Cut(b[i].Name), holds(b[i]), holds(a[i]), pathA)
-		case !slices.Equal(a[i].Shape, b[i].Shape):
-			return bad("column %q has shape %v, but %v in %s", errs.Cut(b[i].Name), b[i].Shape, a[i].Shape, pathA)
-		}
-	}
-	return nil
-}
-
-func isInt(c table.Column) bool { return c.Hint == table.Uint8 }
-
-func holds(c table.Column) string {
-	switch {
-	case c.Text:
-		return "text"
-	case c.Bool:
-		return "booleans"
-	case isInt(c):
-		return "integers"
-	default:
-		return "floats"
-	}
-}
-
-// since names the start of a column's dates or times, for an error.
-func since(c table.Column) string {
-	if c.Clock {
-		return "times of a day"
-	}
-	return "dates"
 }
 
 // notation is how text files write numbers and cells; 0 where the file says so, or what is usual.

@@ -130,18 +130,20 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 			asked, given = table.IntLabel, true
 		}
 		switch {
-		case c.Shape != nil:
-			return bad(c, "the label has shape %v; it must be one value a row", c.Shape)
+		case len(c.Shape) > 1:
+			return bad(c, "the label has shape %v; it must be one value or one list of numbers a row", c.Shape)
 		case given:
 			o.kinds[j] = asked
 		case typedBy < 0 && !c.Unseen:
 			o.kinds[j], o.typedBy = c.Label, last
-		case typedBy >= 0 && c.Sampled && !c.Unseen && c.Bool != o.readers[typedBy].Columns()[i].Bool:
+		case typedBy >= 0 && c.Sampled && !c.Unseen && c.Bool != o.labelOf(typedBy, j).Bool:
 			return bad(c, "the label holds %s, and %s in %s: say label_type=\"int\" or label_type=\"text\"",
-				holds(c), holds(o.readers[typedBy].Columns()[i]), o.files[typedBy].Path())
+				holds(c), holds(o.labelOf(typedBy, j)), o.files[typedBy].Path())
 		}
 		kind := o.kinds[j]
 		switch {
+		case !o.classes.none() && len(labels) > 1:
+			return bad(c, "classes= are for one label a row, and the column has %d", len(labels))
 		case kind == table.TextLabel && len(labels) > 1:
 			return errs.New(errs.ErrUnsupported, "open", "a text label cannot stand beside other label columns: give one label").At(path)
 		case c.Sampled: // each cell is checked later
@@ -154,6 +156,11 @@ func (o *opened) chooseLabels(path string, columns []table.Column, sel table.Sel
 		}
 	}
 	return o.chooseTexts(path, columns, sel)
+}
+
+// labelOf is label number j of a file.
+func (o *opened) labelOf(file, j int) table.Column {
+	return o.readers[file].Columns()[o.selections[file].Labels[j]]
 }
 
 // storedKinds are the kinds that file i is decoded to. Floats that must be integers

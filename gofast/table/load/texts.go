@@ -39,11 +39,11 @@ func (t *Options) withoutTexts() error {
 }
 
 // findTexts adds the columns of texts to those of the labels.
-func (o *opened) findTexts(path string, columns []table.Column, dropped []string, labels []int) ([]int, error) {
+func (o *opened) findTexts(path string, columns []table.Column, labels []int) ([]int, error) {
 	for _, text := range o.texts {
 		i, ok := find(columns, text.Column)
 		if !ok {
-			return nil, noColumn(path, "text", text.Column, columns, dropped)
+			return nil, noColumn(path, "text", text.Column, columns)
 		}
 		if slices.Contains(labels, i) {
 			return nil, errs.New(errs.ErrConfig, "open", "text= names the column twice, or it is the label too").At(path).InColumn(columns[i].Name)

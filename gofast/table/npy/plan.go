@@ -94,15 +94,14 @@ func (t *openFile) plans(sel table.Selection) ([]*plan, error) {
 		}
 		dst += width
 	}
+	seen := map[int]int{}
 	for i, column := range sel.Labels {
 		p, position, err := find(column)
 		if err != nil {
 			return nil, err
 		}
-		if width := t.columns[column].Width(); width != 1 {
-			return nil, p.fail(errs.ErrSchema, "the label has %d values a row: a label is one value, select others as columns", width)
-		}
-		p.labels = append(p.labels, labelAt{position, i})
+		p.labels = append(p.labels, labelAt{position + seen[column]%t.columns[column].Width(), i})
+		seen[column]++
 	}
 	return all, nil
 }

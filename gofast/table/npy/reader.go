@@ -135,9 +135,6 @@ func (t *openFile) where(column int) (*array, int) {
 // Columns implements table.Reader.
 func (t *openFile) Columns() []table.Column { return t.columns }
 
-// Dropped implements table.Reader: numpy has no row names.
-func (t *openFile) Dropped() []string { return nil }
-
 // Rows implements table.Reader; the number is exact.
 func (t *openFile) Rows() (n int64, exact bool) { return t.rows, true }
 

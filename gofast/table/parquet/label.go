@@ -15,10 +15,14 @@ func (w *worker) decodeLabel(ctx context.Context, j *job, dst table.Target) erro
 	out := dst.Labels[8*(int(group.first)*columns+i):]
 	var cells []byte
 	var err error
-	switch dst.Kinds[i] {
-	case table.FloatLabel:
+	switch kind := dst.Kinds[i]; {
+	case c.Shape != nil && kind == table.FloatLabel:
+		return labelLists[float64](ctx, w, c, j.group, out, 8*columns)
+	case c.Shape != nil:
+		return labelLists[int64](ctx, w, c, j.group, out, 8*columns)
+	case kind == table.FloatLabel:
 		cells, err = labelCells[float64](ctx, w, c, j.group, n)
-	case table.IntLabel:
+	case kind == table.IntLabel:
 		cells, err = labelCells[int64](ctx, w, c, j.group, n)
 	default:
 		cells, err = w.labelWords(ctx, c, j.group, n, dst.Dict[i])
@@ -30,16 +34,32 @@ func (w *worker) decodeLabel(ctx context.Context, j *job, dst table.Target) erro
 	return nil
 }
 
+func labelNumbers[T int64 | float64](w *worker, c *column) (*numbers[T], error) {
+	d, err := newNumbers[T](w, c, nil, true)
+	if err == nil {
+		d.rounds = table.IsReal[T]()
+	}
+	return d, err
+}
+
+// labelLists decodes a chunk of lists, each value of which is a label, to their places in the rows.
+func labelLists[T int64 | float64](ctx context.Context, w *worker, c *column, g int, out []byte, rowBytes int) error {
+	d, err := labelNumbers[T](w, c)
+	if err != nil {
+		return err
+	}
+	return walkVector(ctx, w, d, g, nil, &rows[T]{data: out, rowBytes: rowBytes, width: c.width()})
+}
+
 func labelCells[T int64 | float64](ctx context.Context, w *worker, c *column, g, n int) ([]byte, error) {
 	cells, err := cellsOf[T](w, &w.cells, n)
 	if err != nil {
 		return nil, err
 	}
-	d, err := newNumbers[T](w, c, nil, true)
+	d, err := labelNumbers[T](w, c)
 	if err != nil {
 		return nil, err
 	}
-	d.rounds = table.IsReal[T]()
 	return table.Bytes(cells), w.walk(ctx, c, g, nil, func(v *values, first int64) error {
 		return d.cells(v, cells[first:][:v.count])
 	})

@@ -22,12 +22,11 @@ type Reader struct {
 	opts     table.Options
 	meta     *metadata
 	columns  []column
-	dropped  []string // columns with the index of a pandas frame
-	reserved int64    // of opts.Budget, until Close
-	before   int      // row groups before those of a part
-	op       string   // of errors
-	group    string   // what a row group is called in them
-	layout   *Layout  // nil for Parquet
+	reserved int64   // of opts.Budget, until Close
+	before   int     // row groups before those of a part
+	op       string  // of errors
+	group    string  // what a row group is called in them
+	layout   *Layout // nil for Parquet
 }
 
 // Open reads the footer of a Parquet file. The reader owns f when there is no
@@ -59,11 +58,7 @@ func (r *Reader) ready() (table.Reader, error) {
 		usable = usable || r.columns[i].why == "" || r.columns[i].tick != 0
 	}
 	if !usable {
-		text := "no column can be used"
-		if len(r.columns) > 0 {
-			return nil, r.fault(errs.ErrUnsupported, text+"; the first is "+r.columns[0].why).InColumn(r.columns[0].Name)
-		}
-		return nil, r.fault(errs.ErrSchema, text+": the file has only the index of a pandas frame; write it again after reset_index()")
+		return nil, r.fault(errs.ErrUnsupported, "no column can be used; the first is "+r.columns[0].why).InColumn(r.columns[0].Name)
 	}
 	r.opts.Threads = r.opts.Fed(r.threadBytes())
 	return r, nil
@@ -81,7 +76,7 @@ func (r *Reader) threadBytes() int64 {
 	return min(4<<20+2*chunk, 20<<20)
 }
 
-// Columns lists the columns in file order. One that cannot be used (a struct, a
+// Columns lists the columns in file order, the index last. One that cannot be used (a struct, a
 // date, ...) is listed too, and refused with its reason when it is selected:
 // leaving it out would change the table without a word.
 func (r *Reader) Columns() []table.Column {
@@ -91,9 +86,6 @@ func (r *Reader) Columns() []table.Column {
 	}
 	return list
 }
-
-// Dropped implements table.Reader.
-func (r *Reader) Dropped() []string { return r.dropped }
 
 // Rows is the number of rows that the footer declares; Decode verifies it.
 func (r *Reader) Rows() (n int64, exact bool) { return r.meta.rows, true }
@@ -125,8 +117,8 @@ func (r *Reader) use(positions []int, label bool, codings map[int]table.Coding) 
 			return nil, r.fault(errs.ErrUnsupported, c.why+"; leave the column out with columns=").InColumn(c.Name)
 		case c.Text && !label:
 			return nil, r.fault(errs.ErrUnsupported, "text cannot be a feature; number it with categories=, leave the column out with columns=, or make it the label").InColumn(c.Name)
-		case label && c.Shape != nil:
-			return nil, r.fault(errs.ErrUnsupported, "a label must be one value a row").InColumn(c.Name)
+		case label && c.kind == pixels:
+			return nil, r.fault(errs.ErrUnsupported, "a label must be one value or one list of numbers a row, not a binary").InColumn(c.Name)
 		}
 		used[i] = c
 	}

@@ -91,8 +91,8 @@ func (r *Reader) cut(features, labels []*column, from, to, most int) (tiles []*t
 		}
 	}
 	end()
-	for i, c := range labels {
-		single(output{c, i}, true)
+	for i := 0; i < len(labels); i += labels[i].width() {
+		single(output{labels[i], i}, true)
 	}
 	return tiles, others
 }

@@ -2,7 +2,6 @@ package parquet
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
@@ -124,15 +123,13 @@ func (r *Reader) buildColumns(meta *metadata) error {
 		if leaves == 0 {
 			return r.fault(errs.ErrDamaged, "a column without values").InColumn(c.Name)
 		}
-		if meta.index[c.Name] || strings.HasPrefix(c.Name, "__index_level_") && strings.HasSuffix(c.Name, "__") {
-			r.dropped = append(r.dropped, c.Name)
-			continue
-		}
+		c.Index = meta.index[c.Name] || table.IsIndex(c.Name)
 		r.columns = append(r.columns, c)
 	}
 	if at != len(schema) || leaf != meta.leaves {
 		return r.fault(errs.ErrDamaged, fmt.Sprintf("the schema's columns end at node %d of %d", at, len(schema)))
 	}
+	r.columns = table.IndexLast(r.columns, func(c column) bool { return c.Index })
 	return nil
 }
 

@@ -142,6 +142,13 @@ func (r *Reader) checkTarget(features, labels []*column, dst table.Target) error
 	case len(dst.Kinds) != len(labels) || len(labels) > 0 && rows > 0 && int64(len(dst.Labels))/rows < int64(8*len(labels)):
 		return bad("labels")
 	}
+	for i := 0; i < len(labels); i += labels[i].width() {
+		for k := range labels[i].width() {
+			if i+k >= len(labels) || labels[i+k] != labels[i] {
+				return bad("a list of labels")
+			}
+		}
+	}
 	for i, c := range labels {
 		text := dst.Kinds[i] == table.TextLabel
 		switch {

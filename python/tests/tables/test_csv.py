@@ -47,7 +47,7 @@ def names(path: Path) -> list[str]:
 
 def pandas(source: Any, **options: Any) -> torch.Tensor:
     frame = pd.read_csv(source, **options)
-    frame = frame.drop(columns=[c for c in frame.columns if str(c) == "Unnamed: 0"])
+    frame = frame.drop(columns=[c for c in frame.columns if str(c).startswith("Unnamed: 0")])
     return torch.from_numpy(frame.fillna(FILL).to_numpy(np.float64, copy=True))
 
 
@@ -301,6 +301,10 @@ LAYOUTS = {
     "index and counted columns": ",0,1,2\n0,5,6,7\n1,8,9,10\n",
     "counted columns": "label," + ",".join(map(str, range(20))) + "\n" + ",".join(["7"] * 21) + "\n",
     "unnamed in the middle": "a,,b\n1,2,3\n",
+    "two names left out": ",,a\n1,2,3\n",
+    "a name that pandas would give": "a,Unnamed: 2,\n1,2,3\n",
+    "an index twice": ",Unnamed: 0,a\n0,1,2\n",
+    "an index thrice": ",Unnamed: 0.1,Unnamed: 0,a\n0,1,2,3\n",
     "comment signs are text": "#a,b\n1,2\n",
     "unicode names": "größe,長さ\n1,2\n",
     "names with numbers": "1x1,1x2\n1,2\n",
@@ -318,7 +322,9 @@ def test_layouts(text: str, packed: str, write: Write) -> None:
     delimiter = next((d for d in ("\t", ";", "|") if d in text and "," not in text), ",")
     want = pd.read_csv(io.BytesIO(raw), sep=delimiter)
     assert_same(stored(path), pandas(io.BytesIO(raw), sep=delimiter))
-    assert names(path) == [c for c in want.columns if c != "Unnamed: 0"]
+    index = [c for c in want.columns if c.startswith("Unnamed: 0")]
+    assert names(path) == [c for c in want.columns if c not in index]
+    assert TableDataset(path, columns=list(want.columns), label=None).columns == list(want.columns)
 
 
 @pytest.mark.parametrize(
