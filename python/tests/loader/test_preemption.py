@@ -58,15 +58,16 @@ def loader_of(kind: str, folder: Path) -> gofast.DataLoader[Any]:
     return gofast.DataLoader(gofast.ImageFolder(folder, crops), 4, shuffle=True)
 
 
-def _gives_a_lock_back(frame: FrameType) -> bool:
-    """Whether the line is the end of a `with`, or one that releases a lock.
+def _ends_a_block(frame: FrameType) -> bool:
+    """Whether the line is the end of a `with`, stands in its ``__exit__``, or releases a lock.
 
     Python handles no signal between the last call of such a block and this, but it traces the line: what is
-    raised there would leave the lock taken, and other tests of this process waiting.
+    raised there would leave a lock taken, or counts with a loader that is gone, for the tests behind.
     """
     code, at = frame.f_code.co_code, frame.f_lasti
-    ends_with = code[at : at + 6 : 2] == bytes([dis.opmap["LOAD_CONST"]] * 3)
-    return ends_with or ".release()" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    if frame.f_code.co_name == "__exit__" or code[at : at + 6 : 2] == bytes([dis.opmap["LOAD_CONST"]] * 3):
+        return True
+    return ".release()" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
 
 def terminated_at(step: int, work: Callable[[], object]) -> bool:
@@ -79,7 +80,7 @@ def terminated_at(step: int, work: Callable[[], object]) -> bool:
             return None
         if event == "line":
             left -= 1
-            if left < 0 and not _gives_a_lock_back(frame):
+            if left < 0 and not _ends_a_block(frame):
                 left = -1
                 sys.settrace(None)
                 signal.raise_signal(signal.SIGTERM)
