@@ -93,7 +93,7 @@ class TableDataset(TextRows[Options]):
         label: name or position of the label column, a list of several, or ``None``
             for no label. Only the default column may be absent: then every label is
             ``missing_label``, and a warning says so. In an .npz, the name of the label array. Each value of
-            a list column of numbers, or of an array [n, k], is a label, as if it were a column: ``"y[0]"``, ...
+            a list of numbers, or of an array [n, k], is a label, as if it were a column: ``"y[0]"``, ...
         label_type: ``"int"``, ``"float"`` or ``"text"``. ``"auto"`` takes the type of the first
             file's column; in a text file, the type of the first row's cell. A label that does not
             fit is an error. Whole numbers such as 3.0 fit ``"int"``.
