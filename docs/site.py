@@ -2,8 +2,8 @@
 
 A page says `<!-- include: ../ARCHITECTURE.md -->` for a whole paper without its title, or
 `<!-- include: ../README.md bench:tables -->` for what stands between two marks there. So nothing is copied,
-and the page stays plain Markdown in the repository. What stands between `<!-- template -->` marks tells those who
-read the file there what it is, and the site leaves it out.
+and the page stays plain Markdown in the repository. What stands between `<!-- template -->` marks tells those
+who read the file there what it is, and the site leaves it out.
 """
 
 from __future__ import annotations
