@@ -57,7 +57,7 @@ func BenchmarkObjects(b *testing.B) {
 					}
 					var object source.Object = local
 					if c.takes > 0 {
-						object = &far{Object: local, takes: c.takes}
+						object = slow(local, c.takes)
 					}
 					objects, extents = append(objects, object), append(extents, source.Extent{Object: uint32(i), Length: -1})
 				}

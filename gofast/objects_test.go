@@ -21,15 +21,21 @@ import (
 // far stands for an object on another machine: each request takes a while, or fails.
 type far struct {
 	source.Object
-	takes time.Duration
+	takes atomic.Int64 // a time.Duration: a request of an iteration that was given up may still begin
 	fails error
 	count atomic.Int64
+}
+
+func slow(object source.Object, takes time.Duration) *far {
+	f := &far{Object: object}
+	f.takes.Store(int64(takes))
+	return f
 }
 
 func (f *far) ReadAt(ctx context.Context, p []byte, offset int64) (int, error) {
 	f.count.Add(1)
 	select {
-	case <-time.After(f.takes):
+	case <-time.After(time.Duration(f.takes.Load())):
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
@@ -85,7 +91,7 @@ func objectsOf(t *testing.T, kind, path string, extents []source.Extent, options
 	case "memory":
 		object = &source.Bytes{Name: "all.tar", Data: data}
 	case "far":
-		object = &far{Object: local, takes: time.Millisecond}
+		object = slow(local, time.Millisecond)
 	}
 	d, err := OpenObjects([]source.Object{object}, extents, trainPlan, options)
 	if err != nil {
@@ -196,7 +202,7 @@ func TestObjectsAreLetGo(t *testing.T) {
 		}
 		break
 	}
-	d.objects.all[0].(*far).takes = time.Hour
+	d.objects.all[0].(*far).takes.Store(int64(time.Hour))
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
 	for _, err := range e.Batches(ctx, d, Sequential(30), 4) {
@@ -207,7 +213,7 @@ func TestObjectsAreLetGo(t *testing.T) {
 	if _, err := (Loader{Engine: e, Dataset: d, BatchRows: 4}).To(nil); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("to a device: %v", err)
 	}
-	d.objects.all[0].(*far).takes = 0
+	d.objects.all[0].(*far).takes.Store(0)
 	for _, pictures := range []*Dataset{d, f} { // batches in flight come first, then the error of the one behind them
 		rows := 0
 		var last error
