@@ -191,8 +191,12 @@ func (o *opened) choose(options Options) error {
 		}
 		return errs.New(errs.ErrSchema, "open", why).At(path)
 	}
-	for _, i := range slices.Concat(sel.Features, sel.Labels) {
-		if first := o.readers[0].Columns(); last > 0 && columns[i].Index {
+	if last > 0 {
+		first := o.readers[0].Columns() // a list that is made at each call
+		for _, i := range slices.Concat(sel.Features, sel.Labels) {
+			if !columns[i].Index {
+				continue
+			}
 			j, _ := find(first, ColumnRef{Name: columns[i].Name})
 			if err := o.sameColumn(o.files[0].Path(), first[j], path, columns[i], i, sel); err != nil {
 				return err
