@@ -42,6 +42,7 @@ def begin(cache: str | None = None, limit: str | None = None) -> None:
 def follow() -> None:
     """Installs gofast in this process, whose workers leave their counts at their end."""
     installed.install(cache=os.environ.get(_CACHE), cache_limit=os.environ.get(_LIMIT))
+    in_python.Spent.wanted = True
     util.register_after_fork(_counts, _begin_worker)
     prepare = spawn.get_preparation_data
 
