@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ._doctor.report import DoctorReport
     from ._loader.explain import explain
     from ._loader.length_grouped import LengthGroupedSampler
+    from ._tables.limits import Limits
     from ._tables.texts import Text
     from .arrays import ArrayDataset
     from .decoder import Decoder
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from .loader import DataLoader
     from .sets import PreprocessedDataset, open_set, preprocess
     from .stream import TableStream
-    from .table import Limits, TableDataset
+    from .table import TableDataset
     from .tfrecord import TFRecordDataset
     from .tokens import TokenDataset
 
@@ -104,7 +105,7 @@ _LATE = {
     "ImageFolder": "images",
     "IterableDataset": "iterable",
     "LengthGroupedSampler": "_loader.length_grouped",
-    "Limits": "table",
+    "Limits": "_tables.limits",
     "PreprocessedDataset": "sets",
     "TFRecordDataset": "tfrecord",
     "TableDataset": "table",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from array import array
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ import torch
 from . import errors
 from ._core import table_operations
 from ._core.arguments import checked
-from ._core.numbers import OPAQUE, DType, torch_dtype
+from ._core.numbers import OPAQUE, DType
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.native_dataset import NativeDataset, Refusal, overridden
@@ -23,7 +24,8 @@ from ._plan import transforms
 from ._tables.array_view import ArrayView, SourceBatch
 from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
 from ._tables.rows import RowDataset
-from ._tables.scale import Scale, default_keys, sizes
+from ._tables.sample_options import SampleOptions
+from ._tables.scale import Scale
 from ._tables.statistics import Numbers
 
 
@@ -88,24 +90,31 @@ class ArrayDataset(RowDataset[Options]):
         target_transform: TargetTransform = None,  # type: ignore[assignment]
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
-        memory = ArrayMemory(arrays)
+        self._hold(ArrayMemory(arrays), SampleOptions.of(locals()))
+
+    @classmethod
+    def _of(cls, arrays: Sequence[Array], options: SampleOptions) -> ArrayDataset[Options]:
+        """A dataset over these arrays."""
+        made = cls.__new__(cls)
+        made._hold(ArrayMemory(arrays), options)
+        return made
+
+    def _hold(self, memory: ArrayMemory, options: SampleOptions) -> None:
+        """Makes this a dataset over these arrays."""
         self._memory = memory
-        self._own = memory.fields[0].tensor.dtype
+        self._own = own = memory.fields[0].tensor.dtype
         self._shell: ArrayView | None = None
         self._stand_in: NativeDataset | None = None
         self._compiled_at: list[tuple[Any, ...]] = []
-        own = self._own
-        arithmetic = scale is not None or mean is not None or std is not None
-        shape = sizes(shape)
+        arithmetic = any(one is not None for one in (options.scale, options.mean, options.std))
+        dtype: Any = options.dtype
         if dtype is None:
             dtype = own if own.is_floating_point or not arithmetic else torch.float32
-        dtype = torch_dtype(dtype)
-        if keys is None and len(arrays) <= 2:
-            keys = default_keys(shape)
-        elif keys is None and output == "dict":
-            raise errors.OptionError(f"keys: give {len(arrays)} different names, one for each array")
-        elif keys is None:
-            keys = tuple(str(i) for i in range(len(arrays)))
+        keys, count = options.keys, len(memory.fields)
+        if keys is None and count > 2:
+            if options.output == "dict":
+                raise errors.OptionError(f"keys: give {count} different names, one for each array")
+            keys = tuple(str(i) for i in range(count))
         self._is_opaque = own not in KERNEL_TYPES
         if self._is_opaque and (arithmetic or dtype != own):
             raise errors.UnsupportedError(
@@ -116,22 +125,8 @@ class ArrayDataset(RowDataset[Options]):
             raise errors.OptionError(
                 f"dtype={dtype} does not hold all that features of type {own} may hold: convert the array"
             )
-        super().__init__(
-            shape=shape,
-            scale=scale,
-            mean=mean,
-            std=std,
-            dtype=dtype,
-            keys=keys,
-            output=output,
-            missing_label=-1,
-            one_hot=one_hot,
-            transform=transform,
-            target_transform=target_transform,
-            batch_transform=batch_transform,
-            label=None if len(arrays) == 1 else "label",
-            class_to_idx=None,
-        )
+        options = dataclasses.replace(options, dtype=dtype, keys=keys)
+        super().__init__(options, None if count == 1 else "label")
         if not self._is_plain:
             self._core()  # checks mean and std, even if the core will make no samples
             try:

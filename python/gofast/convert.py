@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from . import errors
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ._loader.classes import LabelType
     from ._tables.codings import Categories, Dates
     from ._tables.columns import Header
-    from .table import Limits
+    from ._tables.limits import Limits
 
 
 @checked
@@ -80,10 +81,10 @@ def convert(
     Example:
         >>> gofast.convert("train.csv", "train.parquet")
     """
+    given = locals()
     from ._tables import hdf5_convert
-    from ._tables.codings import categorized, counted
-    from ._tables.columns import selection
-    from .table import Limits
+    from ._tables.columns import selection, verified
+    from ._tables.limits import Limits
 
     target, limits = os.fspath(dst), Limits.of(limits)
     source = expand(src, target)
@@ -92,26 +93,11 @@ def convert(
     if is_hdf5 and len(source) > 1:
         raise errors.OptionError(f"{len(source)} files, and HDF5 among them: convert one such file at a time")
     config: table_operations.Sources = {
+        **verified(**{name: given[name] for name in signature(selection).parameters if name in given}),
         "paths": source,
-        "texts": [],
         "rounds": "",
         "threads": engine.threads(threads),
         "limits": limits.as_config(),
-        **selection(
-            label=label,
-            label_type=label_type,
-            header=header,
-            columns=columns,
-            exclude=exclude,
-            fill_value=fill_value,
-            categories=categorized(categories),
-            dates=counted(dates),
-            delimiter=delimiter,
-            decimal=decimal,
-            thousands=thousands,
-            encoding=encoding,
-            skiprows=skiprows,
-        ),
     }
     to_hdf5, ending = hdf5_convert.is_target(target), os.path.splitext(target)[1]
     if not to_hdf5 and ending not in (".npy", ".npz", ".parquet"):

@@ -14,11 +14,11 @@ from ._core.numbers import DType
 from ._loader.typed import Options, TargetTransform, Transform, TupleForm
 from ._tables.file_arrays import FileArray
 from ._tables.hdf5 import open_arrays
+from ._tables.limits import Limits
 from ._tables.scale import Scale
 from ._tables.sources import Path
 from ._tables.statistics import Numbers
 from .mapped import MappedDataset
-from .table import Limits
 
 
 class HDF5Dataset(MappedDataset[Options]):

@@ -20,13 +20,16 @@ from ._loader.view import Line, Output
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, Drawn, Even
 from ._tables.cells import Place
+from ._tables.fields import ArrayMemory
 from ._tables.file_arrays import FileArray
 from ._tables.hdf5 import open_bands
 from ._tables.hdf5_windows import Filled, Stored, Values, Windows
 from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
+from ._tables.sample_options import SampleOptions
 from ._tables.scale import Scale
 from ._tables.sources import Path
 from ._tables.statistics import Numbers
+from ._tables.stream_options import StreamOptions
 from .arrays import ArrayDataset
 from .hdf5 import asked
 from .loader import DataLoader
@@ -114,29 +117,18 @@ class HDF5Stream(BlockStream):
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         threads: int | None = None,
     ) -> None:
-        super().__init__(memory, shuffle, seed, rank, world, even, mean, std)
+        given = locals()
+        self._options = SampleOptions.of(given)
+        super().__init__(StreamOptions.of(given), self._options)
         self._asked: dict[str, Any] = {**asked(path, features, labels), "threads": threads}
-        self._options: dict[str, Any] = {
-            "shape": shape,
-            "scale": scale,
-            "mean": mean,
-            "std": std,
-            "dtype": dtype,
-            "keys": keys,
-            "output": output,
-            "one_hot": one_hot,
-            "transform": transform,
-            "target_transform": target_transform,
-            "batch_transform": batch_transform,
-        }
         self._arrays: list[Stored] = open_bands(**self._asked, memory=self.memory)
         rows = {one.shape[0] for one in self._arrays}
         if len(rows) > 1:
             said = f"datasets of {' and '.join(str(one.shape[0]) for one in self._arrays)} rows"
             raise errors.SchemaError(f"{said}: they must have the same").at(path=self._asked["path"])
         (self._rows,) = rows
-        self._one = ArrayDataset(
-            *(np.zeros((1, *one.shape[1:]), one.dtype) for one in self._arrays), **self._options
+        self._one = ArrayDataset._of(
+            [np.zeros((1, *one.shape[1:]), one.dtype) for one in self._arrays], self._options
         )
         self._single = self._one._has_python_rows() and not self._one._has_images()
         self._windows()
@@ -210,7 +202,7 @@ class HDF5Stream(BlockStream):
                 values = np.concatenate([np.asarray(parts[0]._memory.fields[i].given), values])
             values.flags.writeable = False  # batches of what cannot change are made ahead
             made.append(values)
-        return ArrayDataset(*made, **self._options)
+        return ArrayDataset._of(made, self._options)
 
     # -- what it tells -----------------------------------------------------------------
 
@@ -264,9 +256,9 @@ class HDF5Stream(BlockStream):
 class _Window(ArrayDataset):
     """The rows of a window. Its memory has others later: what a transform keeps is a copy."""
 
-    def __init__(self, filled: Filled, runs: Sequence[range], options: dict[str, Any]) -> None:
+    def __init__(self, filled: Filled, runs: Sequence[range], options: SampleOptions) -> None:
         self._runs = runs
-        super().__init__(*filled.arrays, **options)
+        self._hold(ArrayMemory(filled.arrays), options)
 
     def _place(self, row: int) -> Place:
         for run in self._runs:

@@ -22,7 +22,7 @@ from ._images.files import Files
 from ._images.labels import matched, numbers
 from ._images.labels_file import LabelsFile
 from ._images.listing import Listing
-from ._images.options import Rng
+from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
 from ._images.record_files import listing_of
 from ._images.vision import IMG_EXTENSIONS, default_loader
@@ -147,24 +147,8 @@ class ImageFiles(VisionDataset):
         else:
             values = None if labels is None else self._numbered(labels, pictures)
             listing = Listing.of_paths(pictures.paths, values, pictures.contents)
-        self._show(
-            listing,
-            transform,
-            target_transform,
-            loader,
-            output=output,
-            keys=keys,
-            channels_last=channels_last,
-            dtype=dtype,
-            on_error=on_error,
-            max_bad=max_bad,
-            return_index=return_index,
-            return_path=return_path,
-            rng=rng,
-            seed=seed,
-            cache=cache,
-            cache_limit=cache_limit,
-        )
+        picture_options = PictureOptions.among(locals())
+        self._show(listing, transform, target_transform, loader, **picture_options)
 
     @classmethod
     @checked

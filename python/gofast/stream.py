@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -11,30 +12,32 @@ from torch.utils.data import get_worker_info
 from . import errors
 from ._core.arguments import checked
 from ._core.memory import Room, RoomMemory
-from ._core.numbers import DType, rounded_to
+from ._core.numbers import DType
 from ._core.units import many, size
-from ._loader.classes import Classes, LabelType, numbered
+from ._loader.classes import Classes, LabelType
 from ._loader.pulled import Batch
 from ._loader.view import Line, Output
 from ._tables import blocks
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, Drawn, Even
 from ._tables.cells import Place
-from ._tables.codings import Categories, Dates, categorized, counted
+from ._tables.codings import Categories, Dates
 from ._tables.columns import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
+from ._tables.limits import Limits
 from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
 from ._tables.opening import request_of
+from ._tables.sample_options import SampleOptions
 from ._tables.scale import Scale
-from ._tables.sources import Path, given
+from ._tables.sources import Path
 from ._tables.statistics import Numbers
-from ._tables.stream_options import for_rows
+from ._tables.stream_options import StreamOptions, for_rows
 from ._tables.stream_pieces import Found
 from ._tables.stream_source import Rooms, StreamSource
 from ._tables.stream_windows import StreamWindows
+from ._tables.table_options import TableOptions
 from ._tables.window import Some, Window, batches
-from .table import Limits
 
 
 class TableStream(BlockStream):
@@ -128,56 +131,22 @@ class TableStream(BlockStream):
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,
     ) -> None:
-        super().__init__(memory, shuffle, seed, rank, world, even, mean, std)
-        limited = Limits.of(limits)
+        given = locals()
+        files, samples = TableOptions.of(given), SampleOptions.of(given)
+        super().__init__(StreamOptions.of(given), samples)
         self._rooms_most = for_rows(self.memory)
-        rest = self.memory - self._rooms_most
-        self._source: dict[str, Any] = {
-            "path": given(path),
-            "label": label,
-            "label_type": label_type,
-            "class_to_idx": None if classes is None else numbered(classes),
-            "header": header,
-            "columns": columns,
-            "exclude": exclude,
-            "fill_value": fill_value,
-            "categories": categorized(categories),
-            "dates": counted(dates),
-            "delimiter": delimiter,
-            "decimal": decimal,
-            "thousands": thousands,
-            "encoding": encoding,
-            "skiprows": skiprows,
-            "rounds": rounded_to(dtype),
-            "cache": None,
-            "threads": threads,
-            "limits": Limits.of({**limited.as_config(), "memory": limited.memory or rest}),
-        }
-        self._options: dict[str, Any] = {
-            "shape": shape,
-            "scale": scale,
-            "mean": mean,
-            "std": std,
-            "dtype": dtype,
-            "keys": keys,
-            "output": output,
-            "missing_label": -1 if missing_label is None else missing_label,
-            "one_hot": one_hot,
-            "transform": transform,
-            "target_transform": target_transform,
-            "batch_transform": batch_transform,
-            "label": label,
-            "class_to_idx": self._source["class_to_idx"],
-        }
+        wanted = files.limits.as_config()
+        own = {"memory": self.memory - self._rooms_most, **wanted}
+        self._source = dataclasses.replace(files, limits=own)
         self._windows = StreamWindows(
-            self._source, self._options, self._rooms_most, 0 if limited.memory else self.memory
+            self._source, samples, self._rooms_most, 0 if "memory" in wanted else self.memory
         )
         source = self._open()
         self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
         self._rows = source.rows
         if label is DEFAULT_LABEL and not self._layout.labels and missing_label is None:
-            warn_of_no_label(self._source["path"], self._layout.features)
-        self._none = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
+            warn_of_no_label(self._source.path, self._layout.features)
+        self._none = Window(RoomMemory(Room(1), self._layout), self._source, _nowhere, samples)
         source.close()
         self._single = self._none._has_python_rows()
 
@@ -194,12 +163,12 @@ class TableStream(BlockStream):
     @property
     def categories(self) -> dict[str, Any]:
         """As given, for each column; see TableDataset."""
-        return dict(self._source["categories"] or {})
+        return dict(self._source.categories)
 
     @property
     def dates(self) -> dict[str, Any]:
         """The unit of each column of dates."""
-        return dict(self._source["dates"] or {})
+        return dict(self._source.dates)
 
     # -- the order -----------------------------------------------------------------
 
@@ -297,7 +266,7 @@ class TableStream(BlockStream):
     def __repr__(self) -> str:
         rows = "?" if self._rows is None else f"{self._rows:,}"
         what = f"{rows} rows x {self._layout.width} features, shuffle={self.shuffle!r}"
-        return f"TableStream({self._source['path']!r}, {what})"
+        return f"TableStream({self._source.path!r}, {what})"
 
     def _explained(self) -> list[Line]:
         mixed = list[str]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch.utils.data import get_worker_info
@@ -13,9 +13,9 @@ from torch.utils.data import get_worker_info
 from .. import errors
 from .._core.arguments import checked
 from .._loader.pulled import Batch, PulledDataset
-from .blocks import Drawn, Even, cut, share
-from .statistics import Numbers
-from .stream_options import memory_bytes, ranks
+from .blocks import Drawn, cut, share
+from .sample_options import SampleOptions
+from .stream_options import StreamOptions, memory_bytes, ranks
 from .stream_pieces import StreamPieces
 
 _ROWS = 512  # made at a time for torch's own DataLoader
@@ -37,25 +37,12 @@ class BlockStream(PulledDataset):
     _single: bool  # Python makes each row: of those before one whose step fails, none is lost
     _ahead = "what comes next is decoded while batches go out, on engine threads"
 
-    def __init__(
-        self,
-        memory: str | int,
-        shuffle: Literal["block"] | None,
-        seed: int | None,
-        rank: int | None,
-        world: int | None,
-        even: Even,
-        mean: Numbers,
-        std: Numbers,
-    ) -> None:
-        if shuffle not in ("block", None, False):
-            raise errors.OptionError(f'shuffle={shuffle!r} is not "block" or None')
-        if even not in ("drop", "pad", "error"):
-            raise errors.OptionError(f'even={even!r} is not "drop", "pad" or "error"')
-        if isinstance(mean, str) or isinstance(std, str):
+    def __init__(self, options: StreamOptions, samples: SampleOptions) -> None:
+        if isinstance(samples.mean, str) or isinstance(samples.std, str):
             raise errors.OptionError('mean="auto" and std="auto" need all rows: give numbers')
-        self.memory, self.shuffle, self.seed, self.even = memory_bytes(memory), shuffle or None, seed, even
-        self._rank, self._world = ranks(rank, world)
+        self.memory = memory_bytes(options.memory)
+        self.shuffle, self.seed, self.even = options.shuffle, options.seed, options.even
+        self._rank, self._world = ranks(options.rank, options.world)
         self._shared = StreamPieces()
         self._epoch: int | None = None
         self._begun, self._begun_in = 0, 0  # epochs, and the process of the last
