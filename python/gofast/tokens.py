@@ -1,4 +1,8 @@
-"""TokenDataset: windows of packed tokens, for language models."""
+"""What language models and other models of text are fed: windows of packed tokens, tokenized texts.
+
+Example:
+    >>> from gofast.tokens import LengthGroupedSampler, Text, TokenDataset
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,13 @@ from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.explain import overrides
 from ._loader.filler import Filler
 from ._loader.getitems import getitems
+from ._loader.length_grouped import LengthGroupedSampler
 from ._loader.native_dataset import NativeDataset, Refusal, overridden
 from ._loader.view import Line, View, row_index_error
+from ._tables.texts import Text
 from ._tables.token_files import TYPES, Asked, TokenFile, TokenView, windows
+
+__all__ = ["LengthGroupedSampler", "Text", "TokenDataset"]
 
 
 class TokenDataset(NativeDataset):
@@ -57,7 +65,7 @@ class TokenDataset(NativeDataset):
         gofast.errors.ChangedError: at indexing, a file was written to since.
 
     Example:
-        >>> train = gofast.TokenDataset("train.bin", block_size=1024, stride=1)
+        >>> train = gofast.tokens.TokenDataset("train.bin", block_size=1024, stride=1)
         >>> x, y = train[0]
         >>> loader = gofast.DataLoader(train, batch_size=12, shuffle=True)
     """

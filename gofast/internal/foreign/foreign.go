@@ -20,7 +20,7 @@ const (
 	byPandas  = "convert it: {}.to_parquet(\"table.parquet\")"
 	trusted   = byPandas + ", of a file that you trust: a pickle can run any code"
 	byArrays  = "read it with {}, and give gofast.ArrayDataset the arrays"
-	asRecords = "records are for gofast.TFRecordDataset, pictures in them for gofast.ImageFiles.from_tfrecord"
+	asRecords = "records are for gofast.TFRecordDataset, pictures in them for its images()"
 	asPicture = "pictures are for gofast.ImageFolder and gofast.ImageFiles"
 	unpack    = "unpack it with {}; gzip, zstd and bzip2 are read as they are"
 )

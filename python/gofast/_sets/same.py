@@ -62,7 +62,7 @@ def _refuse_random(dataset: Any, form: str, fields: Sequence[Field]) -> None:
     who = "making a sample" if step is None else transforms.name(step)
     raise errors.OptionError(
         f"{who} draws random numbers, and a set keeps one draw for ever: give random steps to "
-        "open_set(path, transform=...), or allow_random=True"
+        "gofast.ArrayDataset.open(path, transform=...), or allow_random=True"
     )
 
 

@@ -22,7 +22,7 @@ _ROWS = 512  # made at a time for torch's own DataLoader
 
 
 class BlockStream(PulledDataset):
-    """Rows that are decoded some at a time. Base class of TableStream and HDF5Stream.
+    """Rows that are decoded some at a time. Base class of TableRows and HDF5Rows.
 
     Attributes:
         memory: bytes that rows and their decoding take together.

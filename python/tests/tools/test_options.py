@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import collections.abc
+import functools
 import inspect
 import re
 import typing
@@ -33,7 +34,8 @@ DATA |= {"dataset", "dst", "generator", "is_valid_file", "labels", "lengths", "l
 DATA |= {"multiprocessing_context", "pictures", "root", "sampler", "self", "source", "src", "step", "table"}
 DATA |= {"target_transform", "tokenizer", "transform", "what", "worker_init_fn"}
 OVERRIDDEN = {"find_classes", "make_dataset", "of", "width", "blank"}  # torchvision's, and those of no user
-NOT_OURS = {"DoctorReport", "open"}  # made by doctor; takes Pillow's arguments as Pillow does
+NOT_OURS = {"open"}  # takes Pillow's arguments as Pillow does
+ELSEWHERE = ("tokens.LengthGroupedSampler", "tokens.Text", "tokens.TokenDataset", "typing.Limits")
 
 Made = Callable[..., Any]
 ROWS = "label,a,b,c,when,colour\n0,1,2,3,2024-01-31,red\n2,4,5,,2024-02-01,blue\n1,7,8,9,2024-02-02,red\n"
@@ -178,7 +180,7 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         ),
         [*TABLES, *STREAM],
     ),
-    "TableStream.set_epoch": (
+    "IterableDataset.from_table.set_epoch": (
         lambda place, epoch: at_epoch(
             gofast.TableStream(place / "t.csv", shuffle="block", seed=1, **CHOSEN), epoch
         ),
@@ -198,19 +200,15 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         ),
         [*NUMBERS, *STREAM, {"features": ["z", "z"], "threads": 1}],
     ),
-    "HDF5Stream.set_epoch": (
+    "IterableDataset.from_hdf5.set_epoch": (
         lambda place, epoch: at_epoch(
             gofast.HDF5Stream(place / "t.h5", "x", "y", shuffle="block", seed=1), epoch
         ),
         [{"epoch": 3}],
     ),
-    "PreprocessedDataset": (
-        lambda place, **options: gofast.PreprocessedDataset(place / "t.set", **options),
-        [],
-    ),
     "open_set": (lambda place, **options: gofast.open_set(place / "t.set", **options), NUMBERS),
     "preprocess": (preprocessed, [{"num_workers": 0, "overwrite": True, "allow_random": False}]),
-    "TokenDataset": (
+    "tokens.TokenDataset": (
         lambda place, block_size=8, **options: gofast.TokenDataset(
             place / "tokens.bin", block_size, **options
         ),
@@ -273,14 +271,11 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         ),
         [{"return_index": True, "max_bad": 1}],
     ),
-    "ImageFiles.from_tfrecord": (
-        lambda place, **options: gofast.ImageFiles.from_tfrecord(
-            place / RECORDS, **{"label": "number", "image": "image", **options}
+    "TFRecordDataset.images": (
+        lambda place, **options: gofast.TFRecordDataset(place / RECORDS).images(
+            **{"label": "number", "image": "image", **options}
         ),
-        [
-            {"label": "number", "image": "image", "index": "{place}/r.index"},
-            {"compression_type": None, "return_index": True, "seed": 3, "max_bad": 1},
-        ],
+        [{"label": "number", "image": "image"}, {"return_index": True, "seed": 3, "max_bad": 1}],
     ),
     "ImageFiles.set_epoch": (
         lambda place, epoch: at_epoch(
@@ -326,17 +321,17 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         ),
         [{"device": "cpu", "ahead": 1}],
     ),
-    "LengthGroupedSampler": (
+    "tokens.LengthGroupedSampler": (
         lambda place, batch_size: gofast.LengthGroupedSampler(
             batch_size, lengths=[3, 1, 2], generator=torch.Generator().manual_seed(2)
         ),
         [{"batch_size": 2}],
     ),
-    "Limits": (
+    "typing.Limits": (
         lambda place, **options: gofast.Limits(**options),
         [{"memory": 1 << 20, "columns": 2, "metadata": 3, "page": 4, "cell": 5}],
     ),
-    "Text": (
+    "tokens.Text": (
         lambda place, **options: gofast.Text(str, **options),
         [
             {"padding": "max_length", "max_length": 4, "pad_to_multiple_of": 2, "padding_side": "left"},
@@ -351,10 +346,17 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
 # ------------------------------------------------------------------ every parameter has a case
 
 
+def named(name: str) -> Any:
+    """What gofast has under a name with dots."""
+    return functools.reduce(getattr, name.split("."), gofast)
+
+
 def public() -> Iterator[tuple[str, Any]]:
     """Every public function, constructor and method, by the name that the cases have for it."""
-    for name in gofast.__all__:
-        one = getattr(gofast, name)
+    yield "IterableDataset.from_table.set_epoch", gofast.typing.TableStream.set_epoch
+    yield "IterableDataset.from_hdf5.set_epoch", gofast.typing.HDF5Stream.set_epoch
+    for name in (*gofast.__all__, *ELSEWHERE):
+        one = named(name)
         if name in NOT_OURS:
             continue
         if inspect.ismodule(one):
@@ -526,7 +528,7 @@ def parts(name: str, function: Any) -> Iterator[str]:
     for one in (*(p.annotation for p in signature.parameters.values()), signature.return_annotation):
         words = re.sub(r"""(["']).*?\1""", "", str(one))  # of Literal
         yield from (f"gofast.typing.{word}" for word in re.findall(r"(?<![\w.])[A-Z]\w{2,}(?![\w.])", words))
-    owner = getattr(gofast, name.split(".")[0])
+    owner = named(".".join(name.split(".")[: 2 if name in ELSEWHERE else 1]))
     for text in (inspect.getdoc(owner) or "", inspect.getdoc(function) or ""):
         yield from re.findall(r"\bgofast(?:\.[A-Za-z_]\w*)+", text)
         for word in re.findall(r":(?:class|func|meth):`~?([\w.]+)`", text):
