@@ -49,7 +49,7 @@ def convert(
 
     An HDF5 file is read too, by h5py: ``columns``, ``label`` and ``exclude`` name its datasets, by default
     all that hold numbers. In another HDF5 file they keep names, shapes and types (in this machine's order of
-    bytes), and may be larger than memory; :class:`gofast.HDF5Dataset` maps them there. Their attributes stay
+    bytes), and may be larger than memory; :meth:`gofast.ArrayDataset.from_hdf5` maps them there. Their attributes stay
     behind.
 
     Args:
@@ -72,7 +72,7 @@ def convert(
         encoding: of a text file, such as ``"latin-1"``.
         skiprows: lines of a text file before its header.
         threads: threads for decoding; default all that the process may use.
-        limits: :class:`gofast.Limits`, or a dict of its fields.
+        limits: :class:`gofast.typing.Limits`, or a dict of its fields.
 
     Raises:
         OptionError: dst ends in something else, or cannot hold the table.

@@ -109,7 +109,7 @@ class TableDataset(TextRows[Options]):
             seconds give ``dtype=torch.float64`` or ``torch.int64``, or a coarser unit.
         text: columns of text that samples have beside features and label, under their names: a name or
             several, for lists of str in a batch. A mapping from names to tokenizers, or to
-            :class:`gofast.Text` with options, gives padded tensors int64 [n, width] instead:
+            :class:`gofast.tokens.Text` with options, gives padded tensors int64 [n, width] instead:
             ``"input_ids"`` and ``"attention_mask"``, or what the tokenizer's names are. A tokenizer is
             called when the dataset is made, with some texts at a time, each different text once.
             ``columns=[]`` leaves the numbers out. ``cache=`` keeps texts and ids too.

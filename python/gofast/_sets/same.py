@@ -187,7 +187,7 @@ def _first_other(dataset: Any, folder: str, info: SetInfo, done: int) -> int | N
 
 
 def _of_another(folder: str, what: str) -> errors.OptionError:
-    whole = f"; gofast.open_set({folder!r}) uses it as it is" if files.is_set(folder) else ""
+    whole = f"; gofast.ArrayDataset.open({folder!r}) uses it as it is" if files.is_set(folder) else ""
     return errors.OptionError(
         f"{folder} holds samples of another dataset: {what}. Give another path, or overwrite=True to make it "
         f"anew{whole}"

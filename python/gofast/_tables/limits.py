@@ -43,7 +43,7 @@ class Limits:
             return cls(**limits)
         except TypeError:
             names = ", ".join(field.name for field in dataclasses.fields(cls))
-            said = f"limits={limits!r}: give gofast.Limits, or a dict; the limits are {names}"
+            said = f"limits={limits!r}: give gofast.typing.Limits, or a dict; the limits are {names}"
             raise errors.OptionError(said) from None
 
     def as_config(self) -> dict[str, int]:

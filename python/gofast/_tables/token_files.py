@@ -57,7 +57,7 @@ class TokenFile(FileArray):
         """Maps a file.
 
         Raises:
-            gofast.errors.GofastError: as :class:`gofast.TokenDataset` says.
+            gofast.errors.GofastError: as :class:`gofast.tokens.TokenDataset` says.
         """
         path = asked.path
         with regular_file(path) as (fd, info):

@@ -169,47 +169,50 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
     "TableDataset.text_lengths": (
         lambda place, column: gofast.TableDataset(
             place / "t.csv",
-            text={"colour": gofast.Text(lambda texts: [[1] for _ in texts], pad_token_id=0)},
+            text={"colour": gofast.tokens.Text(lambda texts: [[1] for _ in texts], pad_token_id=0)},
             **CHOSEN,
         ).text_lengths(column),
         [{"column": "colour"}],
     ),
-    "TableStream": (
-        lambda place, **options: gofast.TableStream(
+    "IterableDataset.from_table": (
+        lambda place, **options: gofast.IterableDataset.from_table(
             table(place, options), **{"memory": "64MB", **CHOSEN, **options}
         ),
         [*TABLES, *STREAM],
     ),
     "IterableDataset.from_table.set_epoch": (
         lambda place, epoch: at_epoch(
-            gofast.TableStream(place / "t.csv", shuffle="block", seed=1, **CHOSEN), epoch
+            gofast.IterableDataset.from_table(place / "t.csv", shuffle="block", seed=1, **CHOSEN), epoch
         ),
         [{"epoch": 3}],
     ),
     "convert": (converted, COLUMNS),
     "ArrayDataset": (lambda place, **options: gofast.ArrayDataset(*ARRAYS, **options), NUMBERS),
-    "HDF5Dataset": (
-        lambda place, features="x", labels="y", **options: gofast.HDF5Dataset(
+    "ArrayDataset.from_hdf5": (
+        lambda place, features="x", labels="y", **options: gofast.ArrayDataset.from_hdf5(
             place / "t.h5", features, labels, **options
         ),
         [*NUMBERS, {"features": ["z", "z"]}, {"threads": 1, "limits": {"memory": 1 << 30}}],
     ),
-    "HDF5Stream": (
-        lambda place, features="x", labels="y", **options: gofast.HDF5Stream(
+    "IterableDataset.from_hdf5": (
+        lambda place, features="x", labels="y", **options: gofast.IterableDataset.from_hdf5(
             place / "t.h5", features, labels, **options
         ),
         [*NUMBERS, *STREAM, {"features": ["z", "z"], "threads": 1}],
     ),
     "IterableDataset.from_hdf5.set_epoch": (
         lambda place, epoch: at_epoch(
-            gofast.HDF5Stream(place / "t.h5", "x", "y", shuffle="block", seed=1), epoch
+            gofast.IterableDataset.from_hdf5(place / "t.h5", "x", "y", shuffle="block", seed=1), epoch
         ),
         [{"epoch": 3}],
     ),
-    "open_set": (lambda place, **options: gofast.open_set(place / "t.set", **options), NUMBERS),
+    "ArrayDataset.open": (
+        lambda place, **options: gofast.ArrayDataset.open(place / "t.set", **options),
+        NUMBERS,
+    ),
     "preprocess": (preprocessed, [{"num_workers": 0, "overwrite": True, "allow_random": False}]),
     "tokens.TokenDataset": (
-        lambda place, block_size=8, **options: gofast.TokenDataset(
+        lambda place, block_size=8, **options: gofast.tokens.TokenDataset(
             place / "tokens.bin", block_size, **options
         ),
         [{"block_size": 4, "stride": 2, "offset": 4}, {"dtype": "uint8"}],
@@ -322,17 +325,17 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         [{"device": "cpu", "ahead": 1}],
     ),
     "tokens.LengthGroupedSampler": (
-        lambda place, batch_size: gofast.LengthGroupedSampler(
+        lambda place, batch_size: gofast.tokens.LengthGroupedSampler(
             batch_size, lengths=[3, 1, 2], generator=torch.Generator().manual_seed(2)
         ),
         [{"batch_size": 2}],
     ),
     "typing.Limits": (
-        lambda place, **options: gofast.Limits(**options),
+        lambda place, **options: gofast.typing.Limits(**options),
         [{"memory": 1 << 20, "columns": 2, "metadata": 3, "page": 4, "cell": 5}],
     ),
     "tokens.Text": (
-        lambda place, **options: gofast.Text(str, **options),
+        lambda place, **options: gofast.tokens.Text(str, **options),
         [
             {"padding": "max_length", "max_length": 4, "pad_to_multiple_of": 2, "padding_side": "left"},
             {"truncation": True, "pad_token_id": 0, "missing": "", "identity": "words"},
@@ -496,7 +499,7 @@ def test_paths_in_arrays_and_columns(place: Path) -> None:
         assert repr(gofast.TableDataset(paths, **CHOSEN)) == repr(gofast.TableDataset([file], **CHOSEN))
     tokens = str(place / "tokens.bin")
     for one in (np.array([tokens]), pd.Series([tokens]), np.str_(tokens)):
-        assert repr(gofast.TokenDataset(one, 8)) == repr(gofast.TokenDataset(tokens, 8))
+        assert repr(gofast.tokens.TokenDataset(one, 8)) == repr(gofast.tokens.TokenDataset(tokens, 8))
 
 
 def test_a_cache_is_found_again_with_the_same_values_of_another_type(place: Path) -> None:
