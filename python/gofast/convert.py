@@ -49,8 +49,8 @@ def convert(
 
     An HDF5 file is read too, by h5py: ``columns``, ``label`` and ``exclude`` name its datasets, by default
     all that hold numbers. In another HDF5 file they keep names, shapes and types (in this machine's order of
-    bytes), and may be larger than memory; :meth:`gofast.ArrayDataset.from_hdf5` maps them there. Their attributes stay
-    behind.
+    bytes), and may be larger than memory; :meth:`gofast.ArrayDataset.from_hdf5` maps them there. Their
+    attributes stay behind.
 
     Args:
         src: like ``path`` of :class:`gofast.TableDataset`; or one HDF5 file.

@@ -47,7 +47,9 @@ class Text:
         gofast.errors.OptionError: an option makes no sense.
 
     Example:
-        >>> letters = gofast.tokens.Text(lambda texts: [list(text.encode()) for text in texts], pad_token_id=0)
+        >>> def as_bytes(texts):
+        ...     return [list(text.encode()) for text in texts]
+        >>> letters = gofast.tokens.Text(as_bytes, pad_token_id=0)
         >>> train = gofast.TableDataset("flowers.csv", text={"colour": letters}, columns=[], label=None)
         >>> train[:]["input_ids"].tolist()
         [[114, 101, 100, 0], [98, 108, 117, 101]]

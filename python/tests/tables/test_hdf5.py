@@ -1,4 +1,4 @@
-"""ArrayDataset.from_hdf5 beside what everybody writes: h5py in ``__getitem__``, torch's loader and torchvision."""
+"""ArrayDataset.from_hdf5 beside what people write: h5py in ``__getitem__``, torch's loader, torchvision."""
 
 from __future__ import annotations
 

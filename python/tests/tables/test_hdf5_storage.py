@@ -1,4 +1,4 @@
-"""ArrayDataset.from_hdf5 beside h5py: whatever HDF5 can store, written by its own low-level calls at random."""
+"""ArrayDataset.from_hdf5 beside h5py: what HDF5 can store, written by its low-level calls at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IterableDataset.from_hdf5 beside h5py: a dataset of torch's that reads the same rows one by one, and torch's loader."""
+"""IterableDataset.from_hdf5 beside h5py: a dataset that reads its rows one by one, and torch's loader."""
 
 from __future__ import annotations
 

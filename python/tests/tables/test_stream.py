@@ -1,4 +1,4 @@
-"""IterableDataset.from_table beside TableDataset of the same files: the same rows, in its order, with the same errors."""
+"""IterableDataset.from_table beside TableDataset: the same rows, in its order, with the same errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A IterableDataset.from_table whose rows fit into its memory decodes them once, and its order stays what it is."""
+"""A stream of tables whose rows fit into its memory decodes them once, and its order stays what it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A IterableDataset.from_table stays within its memory, in every epoch, of any format, for any ranks and workers."""
+"""A stream of tables stays within its memory, in every epoch, of any format, for any ranks and workers."""
 
 from __future__ import annotations
 
