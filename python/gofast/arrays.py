@@ -17,7 +17,7 @@ from ._plan import transforms
 from ._sets.origin import SetOrigin
 from ._tables.array_rows import ArrayRows
 from ._tables.fields import ROWS, Array, ArrayMemory
-from ._tables.hdf5_origin import HDF5Origin
+from ._tables.hdf5_origin import HDF5Origin, asked
 from ._tables.limits import Limits
 from ._tables.origin import Origin
 from ._tables.rows import RowDataset
@@ -154,7 +154,7 @@ class ArrayDataset(ArrayRows[Options]):
             >>> loader = gofast.DataLoader(train, batch_size=256, shuffle=True)
         """
         options = SampleOptions.of(locals())
-        origin = HDF5Origin(path, features, labels, threads, limits)
+        origin = HDF5Origin(asked(path, features, labels, threads), limits=limits)
         return cls._of(origin.memory(), options, origin)
 
     @classmethod

@@ -72,7 +72,7 @@ def convert(
         encoding: of a text file, such as ``"latin-1"``.
         skiprows: lines of a text file before its header.
         threads: threads for decoding; default all that the process may use.
-        limits: :class:`gofast.typing.Limits`, or a dict of its fields.
+        limits: a dict, or :class:`gofast.typing.Limits`.
 
     Raises:
         OptionError: dst ends in something else, or cannot hold the table.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,10 @@ from ._tables.blocks import BlockOrder, Drawn
 from ._tables.cells import Place
 from ._tables.fields import ArrayMemory
 from ._tables.file_arrays import FileArray
-from ._tables.hdf5 import open_bands
-from ._tables.hdf5_windows import Filled, Stored, Values, Windows
+from ._tables.hdf5_origin import HDF5Origin
+from ._tables.hdf5_windows import Filled, Values, Windows
 from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
+from ._tables.origin import Stored
 from ._tables.sample_options import SampleOptions
 from ._tables.stream_options import StreamOptions
 from .arrays import ArrayDataset
@@ -34,24 +34,22 @@ class HDF5Rows(BlockStream):
 
     def __init__(self, wanted: dict[str, Any], samples: SampleOptions, options: StreamOptions) -> None:
         super().__init__(options, samples)
-        self._asked, self._options = wanted, samples
-        self._arrays: list[Stored] = open_bands(**self._asked, memory=self.memory)
+        self._origin, self._options = HDF5Origin(wanted, memory=self.memory), samples
         rows = {one.shape[0] for one in self._arrays}
         if len(rows) > 1:
             said = f"datasets of {' and '.join(str(one.shape[0]) for one in self._arrays)} rows"
-            raise errors.SchemaError(f"{said}: they must have the same").at(path=self._asked["path"])
+            raise errors.SchemaError(f"{said}: they must have the same").at(path=self._origin.path)
         (self._rows,) = rows
-        self._one = ArrayDataset._of(
+        self._example = ArrayDataset._of(
             ArrayMemory([np.zeros((1, *one.shape[1:]), one.dtype) for one in self._arrays]), self._options
         )
-        self._single = self._one._has_python_rows() and not self._one._has_images()
+        self._single = self._example._has_python_rows() and not self._example._has_images()
         self._windows()
         len(self)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _OF_ROWS and "_one" in self.__dict__:
-            return getattr(self._one, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+    @property
+    def _arrays(self) -> Sequence[Stored]:
+        return self._origin.arrays
 
     def __len__(self) -> int:
         """The rows of an epoch, of this rank."""
@@ -59,7 +57,7 @@ class HDF5Rows(BlockStream):
 
     def __repr__(self) -> str:
         arrays = ", ".join(f"{one.dtype} {list(one.shape)}" for one in self._arrays)
-        return f"IterableDataset.from_hdf5({self._asked['path']!r}: {arrays}, shuffle={self.shuffle!r})"
+        return f"IterableDataset.from_hdf5({self._origin.path!r}: {arrays}, shuffle={self.shuffle!r})"
 
     # -- rows ------------------------------------------------------------------------
 
@@ -121,8 +119,8 @@ class HDF5Rows(BlockStream):
     # -- what it tells -----------------------------------------------------------------
 
     def _explained(self) -> list[Line]:
-        lines: list[Line] = [("dataset", one.runs_in, one.what) for one in self._arrays]
-        for name, where, what in self._one._explained():
+        lines = self._origin.explained()
+        for name, where, what in self._example._explained():
             said = what.removeprefix("1 rows of ").removeprefix("1 pictures, in memory").removeprefix(": ")
             if said:
                 lines.append((name, where, said))
@@ -141,30 +139,6 @@ class HDF5Rows(BlockStream):
             blocks = [labels.array[run.start : run.stop] for run in some]
             said += labels_mixing(blocks, len(order.windows[0].blocks))
         return said
-
-    # -- other processes ---------------------------------------------------------------
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        state["_arrays"] = None
-        if get_spawning_popen() is not None:
-            state["_arrays"] = [one.handed() if isinstance(one, FileArray) else one for one in self._arrays]
-        state["_expected"] = self._identity()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        handed, expected = state.pop("_arrays"), state.pop("_expected")
-        self.__dict__.update(state)
-        if handed is None:  # a pickle may outlive this process
-            self._arrays = open_bands(**self._asked, memory=self.memory)
-        else:
-            self._arrays = [FileArray.taken(one) if isinstance(one, tuple) else one for one in handed]
-        if self._identity() != expected:
-            path = self._asked["path"]
-            raise errors.ChangedError(f"{path} has other arrays than when it was pickled").at(path=path)
-
-    def _identity(self) -> list[tuple[str, tuple[int, ...]]]:
-        return [(one.dtype.str, one.shape) for one in self._arrays]
 
 
 class _Window(ArrayDataset):
@@ -217,7 +191,3 @@ def _forget(dataset: ArrayDataset) -> None:
     for one in (dataset._stand_in, dataset):
         if one is not None:
             vars(one).clear()
-
-
-_OF_ROWS = {"shape", "dtype", "keys", "mean", "std", "scale", "one_hot"}
-_OF_ROWS |= {"transform", "target_transform", "batch_transform"}

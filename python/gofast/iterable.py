@@ -267,7 +267,7 @@ class IterableDataset(PulledDataset):
             ...     for images, labels in loader:
             ...         ...
         """
-        given, wanted = locals(), {**asked(path, features, labels), "threads": threads}
+        given, wanted = locals(), asked(path, features, labels, threads)
         return HDF5Stream(wanted, SampleOptions.of(given), StreamOptions.of(given))
 
     @property

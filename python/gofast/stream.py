@@ -47,14 +47,9 @@ class TableRows(BlockStream):
         self._rows = source.rows
         if files.label is DEFAULT_LABEL and not self._layout.labels and samples.missing_label is None:
             warn_of_no_label(self._source.path, self._layout.features)
-        self._none = Window(RoomMemory(Room(1), self._layout), self._source, _nowhere, samples)
+        self._example = Window(RoomMemory(Room(1), self._layout), self._source, _nowhere, samples)
         source.close()
-        self._single = self._none._has_python_rows()
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OF_ROWS and "_none" in self.__dict__:
-            return getattr(self._none, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        self._single = self._example._has_python_rows()
 
     @property
     def columns(self) -> list[str]:
@@ -186,28 +181,13 @@ class TableRows(BlockStream):
         rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
         what = f"{many(len(self._stamps), 'file')}, {rows} x {self._layout.width} features"
         lines: list[Line] = [("source", "Go", f"{what}, decoded within {size(self.memory)}")]
-        lines += self._none._explained()[1:]
+        lines += self._example._explained()[1:]
         lines += [("shuffle", "Go", line) for line in mixed]
         if self._world > 1:
             lines.append(
                 ("rank", "", f"{self._rank} of {self._world}: {len(self):,} rows" if self._rows else "")
             )
         return lines
-
-
-_OF_ROWS = {
-    "shape",
-    "dtype",
-    "keys",
-    "classes",
-    "class_to_idx",
-    "mean",
-    "std",
-    "scale",
-    "one_hot",
-    "transform",
-}
-_OF_ROWS |= {"target_transform", "batch_transform", "missing_label"}
 
 
 def _nowhere(row: int) -> Place:

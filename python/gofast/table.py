@@ -132,7 +132,8 @@ class TableDataset(TextRows[Options]):
             Replace or remove it at any time, but never truncate it while it is in use: that ends
             the process (SIGBUS).
         threads: threads for decoding; default all that the process may use.
-        limits: :class:`Limits`, or a dict of its fields.
+        limits: a dict of what a file may ask for: ``memory``, ``columns``, ``metadata``, ``page``, ``cell``;
+            or :class:`gofast.typing.Limits`, which says more of each.
 
     Attributes:
         classes: as given; or those of a text label, sorted; else ``None``. If numbers were given, the

@@ -14,11 +14,13 @@ from .. import errors
 from .._core.arguments import checked
 from .._loader.pulled import Batch, PulledDataset
 from .blocks import Drawn, cut, share
+from .rows import RowDataset
 from .sample_options import SampleOptions
 from .stream_options import StreamOptions, memory_bytes, ranks
 from .stream_pieces import StreamPieces
 
 _ROWS = 512  # made at a time for torch's own DataLoader
+_OF_ROWS = {"classes", "class_to_idx", "missing_label", *SampleOptions.__dataclass_fields__} - {"output"}
 
 
 class BlockStream(PulledDataset):
@@ -35,6 +37,7 @@ class BlockStream(PulledDataset):
         "sampler": 'the dataset has shuffle="block" for an order, and rank= and world= for several processes',
     }
     _single: bool  # Python makes each row: of those before one whose step fails, none is lost
+    _example: RowDataset  # a window without rows, which has the attributes of all of them
     _ahead = "what comes next is decoded while batches go out, on engine threads"
 
     def __init__(self, options: StreamOptions, samples: SampleOptions) -> None:
@@ -46,6 +49,11 @@ class BlockStream(PulledDataset):
         self._shared = StreamPieces()
         self._epoch: int | None = None
         self._begun, self._begun_in = 0, 0  # epochs, and the process of the last
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ROWS and "_example" in self.__dict__:
+            return getattr(self._example, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @checked
     def set_epoch(self, epoch: int) -> None:

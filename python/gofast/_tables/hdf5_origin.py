@@ -8,37 +8,40 @@ from typing import Any
 
 from .. import errors
 from .._core.arguments import several
-from .file_arrays import FileArray
-from .hdf5 import open_arrays
+from .hdf5 import open_arrays, open_bands
 from .limits import Limits
-from .origin import Origin
+from .origin import Origin, Stored
 from .sources import Path
 
 
 class HDF5Origin(Origin):
-    """Its arguments are those of :meth:`gofast.ArrayDataset.from_hdf5`."""
+    """The file of an ArrayDataset, or of a stream.
+
+    Args:
+        wanted: what is to be opened; see `asked`.
+        memory: bytes of a stream, which opens large chunks only when it decodes them; 0: of an ArrayDataset.
+        limits: of an ArrayDataset.
+    """
 
     constructor = "from_hdf5"
 
     def __init__(
-        self,
-        path: Path,
-        features: str | Sequence[str],
-        labels: str | Sequence[str] | None,
-        threads: int | None,
-        limits: Limits | Mapping[str, int] | None,
+        self, wanted: dict[str, Any], memory: int = 0, limits: Limits | Mapping[str, int] | None = None
     ) -> None:
-        self._asked = asked(path, features, labels)
-        self._asked |= {"threads": threads, "limits": Limits.of(limits).as_config()}
-        self.path = self._asked["path"]
+        self._asked, self._memory, self._limits = wanted, memory, Limits.of(limits).as_config()
+        self.path = wanted["path"]
         self.arrays = self.open()
 
-    def open(self) -> list[FileArray]:
+    def open(self) -> Sequence[Stored]:
         """See the base class."""
-        return open_arrays(**self._asked)
+        if self._memory:
+            return open_bands(**self._asked, memory=self._memory)
+        return open_arrays(**self._asked, limits=self._limits)
 
 
-def asked(path: Path, features: str | Sequence[str], labels: str | Sequence[str] | None) -> dict[str, Any]:
+def asked(
+    path: Path, features: str | Sequence[str], labels: str | Sequence[str] | None, threads: int | None
+) -> dict[str, Any]:
     """What is to be opened, checked."""
     if not isinstance(path, (str, os.PathLike)):
         raise errors.OptionError(
@@ -47,7 +50,7 @@ def asked(path: Path, features: str | Sequence[str], labels: str | Sequence[str]
     wanted = [_wanted("features", features)]
     if labels is not None:
         wanted.append(_wanted("labels", labels))
-    return {"path": os.fspath(path), "wanted": wanted}
+    return {"path": os.fspath(path), "wanted": wanted, "threads": threads}
 
 
 def _wanted(option: str, given: Any) -> str | tuple[str, ...]:

@@ -10,6 +10,9 @@ from .. import errors
 from .._loader.view import Line
 from .fields import ArrayMemory
 from .file_arrays import FileArray
+from .hdf5_bands import Bands
+
+Stored = FileArray | Bands
 
 
 class Origin:
@@ -21,24 +24,24 @@ class Origin:
     Attributes:
         path: of the file.
         constructor: of ArrayDataset, which has opened it.
-        arrays: what it holds.
+        arrays: what it holds. Bands are decoded by a stream only.
         classes: the names of the classes, if the file has some.
         pictures: whether rows of the first array are PIL images to a transform; None: as the array itself
             and the transform tell.
     """
 
     path, constructor = "", ""
-    arrays: Sequence[FileArray] = ()
+    arrays: Sequence[Stored] = ()
     classes: list[str] | None = None
     pictures: bool | None = None
 
-    def open(self) -> list[FileArray]:
+    def open(self) -> Sequence[Stored]:
         """The arrays, opened anew."""
         raise NotImplementedError
 
     def memory(self) -> ArrayMemory:
         """The arrays, for a dataset."""
-        return ArrayMemory([one.field() for one in self.arrays])
+        return ArrayMemory([one.field() for one in self.arrays if isinstance(one, FileArray)])
 
     def explained(self) -> list[Line]:
         """Its lines in gofast.explain."""
@@ -48,17 +51,22 @@ class Origin:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        handed = [one.handed() for one in self.arrays] if get_spawning_popen() is not None else None
+        handed: list[Any] | None = None
+        if get_spawning_popen() is not None:
+            handed = [one.handed() if isinstance(one, FileArray) else one for one in self.arrays]
         return {**self.__dict__, "arrays": handed, "_expected": _identity(self.arrays)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         handed, expected = state.pop("arrays"), state.pop("_expected")
         self.__dict__.update(state)
-        self.arrays = self.open() if handed is None else [*map(FileArray.taken, handed)]
+        if handed is None:
+            self.arrays = self.open()
+        else:
+            self.arrays = [FileArray.taken(one) if isinstance(one, tuple) else one for one in handed]
         if _identity(self.arrays) != expected:
             said = f"{self.path} has other arrays than when it was pickled"
             raise errors.ChangedError(said).at(path=self.path)
 
 
-def _identity(arrays: Sequence[FileArray]) -> list[tuple[str, tuple[int, ...]]]:
-    return [(one.array.dtype.str, one.array.shape) for one in arrays]
+def _identity(arrays: Sequence[Stored]) -> list[tuple[str, tuple[int, ...]]]:
+    return [(one.dtype.str, one.shape) for one in arrays]
