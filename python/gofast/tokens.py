@@ -83,7 +83,7 @@ class TokenDataset(NativeDataset):
         self._block, self._stride = block_size, block_size if stride is None else stride
         name = None if dtype is None else _named(dtype)
         least = self._block + 1
-        self._files = [TokenFile.open(Asked(path, name, offset, least)) for path in files_of(paths)]
+        self._files = [TokenFile(Asked(path, name, offset, least)) for path in files_of(paths)]
         self._per_process: Filler | None = None
         self._compiled: list[CoreDataset] | None = None
         self._ends = np.cumsum([core.length for core in self._cores])
@@ -100,7 +100,7 @@ class TokenDataset(NativeDataset):
         return self._stride
 
     def __repr__(self) -> str:
-        files = self._files[0].asked.path if len(self._files) == 1 else f"{len(self._files)} files"
+        files = self._files[0].path if len(self._files) == 1 else f"{len(self._files)} files"
         return f"TokenDataset({files}: {len(self)} samples of {self._block} tokens, stride={self._stride})"
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ class TokenDataset(NativeDataset):
 
     def _explained(self) -> list[Line]:
         """The lines of gofast.explain: which steps run natively and which in Python."""
-        lines = [("source", file.runs_in, file.what) for file in self._files[:_SHOWN]]
+        lines = [line for file in self._files[:_SHOWN] for line in file.explained()]
         if len(self._files) > _SHOWN:
             lines.append(("source", "C", f"{len(self._files) - _SHOWN} more files"))
         what = f"{len(self)} samples of {self._block} tokens, one every {self._stride}: int64 x, y"

@@ -121,9 +121,7 @@ def _shards(dataset: Any) -> list[str]:
     records, mapped = getattr(holder, "_records", None), getattr(dataset, "_files", None)
     if isinstance(records, Records):
         return [*records.asked.paths]
-    return (
-        [one.asked.path for one in mapped if isinstance(one, TokenFile)] if isinstance(mapped, list) else []
-    )
+    return [one.path for one in mapped if isinstance(one, TokenFile)] if isinstance(mapped, list) else []
 
 
 def _stamped(path: Any, label: Any) -> str:

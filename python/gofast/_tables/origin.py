@@ -1,4 +1,4 @@
-"""Where the arrays of an ArrayDataset come from: the user's memory, or a file that they are mapped from."""
+"""Where the arrays of a dataset come from: the user's memory, or a file that they are mapped from."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ class Origin:
     Attributes:
         path: of the file.
         constructor: of ArrayDataset, which has opened it.
+        holds: what its arrays are, in a word.
         arrays: what it holds. Bands are decoded by a stream only.
         classes: the names of the classes, if the file has some.
         pictures: whether rows of the first array are PIL images to a transform; None: as the array itself
             and the transform tell.
     """
 
-    path, constructor = "", ""
+    path, constructor, holds = "", "", "arrays"
     arrays: Sequence[Stored] = ()
     classes: list[str] | None = None
     pictures: bool | None = None
@@ -64,7 +65,7 @@ class Origin:
         else:
             self.arrays = [FileArray.taken(one) if isinstance(one, tuple) else one for one in handed]
         if _identity(self.arrays) != expected:
-            said = f"{self.path} has other arrays than when it was pickled"
+            said = f"{self.path} has other {self.holds} than when it was pickled"
             raise errors.ChangedError(said).at(path=self.path)
 
 
