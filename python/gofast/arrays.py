@@ -10,12 +10,14 @@ import torch
 
 from ._core.arguments import checked
 from ._core.numbers import DType
+from ._loader.core_dataset import IntArray
 from ._loader.native_dataset import NativeDataset, Refusal, overridden
 from ._loader.typed import Options, TargetTransform, Transform, TupleForm
 from ._loader.view import Line, Output, View
 from ._plan import transforms
 from ._sets.origin import SetOrigin
 from ._tables.array_rows import ArrayRows
+from ._tables.array_view import ArrayView
 from ._tables.fields import ROWS, Array, ArrayMemory
 from ._tables.hdf5_origin import HDF5Origin, asked
 from ._tables.limits import Limits
@@ -300,6 +302,13 @@ class ArrayDataset(ArrayRows[Options]):
         why = fields[worst].why
         return Refusal(f"array {worst}: {why}" if why else "Python code has a say in its samples")
 
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+        return ArrayView(parts, index_map)
+
+    def _sample_signature(self) -> tuple[Any, ...]:
+        rest = [(f.tensor.dtype, f.shape) for f in self._memory.fields[1 + self._label_is_native :]]
+        return (*super()._sample_signature(), "arrays", self._numbers.type, *rest)
+
     def _is_as_torch(self) -> bool:
         return (
             self._output == "tuple"
@@ -316,6 +325,13 @@ class ArrayDataset(ArrayRows[Options]):
         if type(index) is int:
             self._checked(index)
         return tuple(field[index] for field in self._memory.fields)
+
+    def _view(self) -> View:
+        if self._is_native:
+            return super()._view()
+        if self._shell is None:
+            self._shell = ArrayView([self], None, native=False)
+        return self._shell
 
     def _row(self, values: Sequence[Any]) -> Any:
         return values[0] if self._bare else super()._row(values)

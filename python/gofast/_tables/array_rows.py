@@ -15,10 +15,10 @@ from .. import errors
 from .._core import table_operations
 from .._core.numbers import OPAQUE
 from .._loader.batch import Batch, Rows
-from .._loader.core_dataset import CoreDataset, IntArray
+from .._loader.core_dataset import CoreDataset
 from .._loader.native_dataset import NativeDataset
 from .._loader.typed import Options
-from .._loader.view import Line, View
+from .._loader.view import Line
 from .array_view import ArrayView, SourceBatch
 from .fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ArrayMemory, C
 from .origin import Origin
@@ -201,21 +201,7 @@ class ArrayRows(RowDataset[Options]):
     def _has_python_rows(self) -> bool:
         return self._memory.by_rows or super()._has_python_rows()
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return ArrayView(parts, index_map)
-
-    def _sample_signature(self) -> tuple[Any, ...]:
-        rest = [(f.tensor.dtype, f.shape) for f in self._memory.fields[1 + self._label_is_native :]]
-        return (*super()._sample_signature(), "arrays", self._numbers.type, *rest)
-
     # -- for the kernels -------------------------------------------------------------
-
-    def _view(self) -> View:
-        if self._is_native:
-            return super()._view()
-        if self._shell is None:
-            self._shell = ArrayView([self], None, native=False)
-        return self._shell
 
     def _core(self) -> CoreDataset:
         places = self._memory.places()

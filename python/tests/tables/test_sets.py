@@ -759,7 +759,7 @@ def test_what_is_no_set(tmp_path: Path) -> None:
             gofast.ArrayDataset.open(path)
     with pytest.raises(errors.ReadError):
         gofast.ArrayDataset.open(tmp_path / "file")
-    with pytest.raises(errors.NotFoundError, match="no set is there"):
+    with pytest.raises(errors.NotFoundError, match=r"no file in the folder ends in .*; it holds file"):
         gofast.verify(tmp_path)
 
 
