@@ -411,7 +411,7 @@ def test_pickles_and_other_processes_have_the_texts(method: str, save: Save) -> 
     for made in (pickle.loads(pickle.dumps(ds)), copy.copy(ds), copy.deepcopy(ds)):
         assert_same(made[:], want)
     local = TableDataset(
-        ds._source["path"],
+        ds._source.path,
         text={"review": Text(lambda texts: [ids_of(t) for t in texts], pad_token_id=0), "place": None},
     )
     (batch,) = DataLoader(
