@@ -331,14 +331,12 @@ def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     kernel = cache.home() / "kernels" / "a.cubin"
     kernel.parent.mkdir(parents=True)
     kernel.write_bytes(b"code")
-    (cache.home() / "marks").mkdir()
-    (cache.home() / "marks" / "key").write_bytes(b"marks")
     data = tmp_path / "data"
     data.mkdir()
     (data / "t.csv").write_text("label,x\n1,2\n")
     gofast.TableDataset(data / "t.csv", cache=data / "t.npz")
     np.savez(data / "mine.npz", gofast=np.arange(4))
-    for folders, names in (([data], ["t.npz"]), ([], ["a.cubin", "key"])):
+    for folders, names in (([data], ["t.npz"]), ([], ["a.cubin"])):
         status, said, _ = run(capsys, "cache", "list", *folders, "--json")
         assert status == 0 and [Path(one["path"]).name for one in json.loads(said)["files"]] == names
     for answer in ("n\n", ""):  # or the end of stdin
