@@ -16,14 +16,16 @@ from ._core.arguments import checked
 from ._core.numbers import OPAQUE, DType, torch_dtype
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
+from ._loader.extra_columns import ArrayColumns
 from ._loader.native_dataset import NativeDataset, Refusal, overridden
 from ._loader.typed import Options, TargetTransform, Transform, TupleForm
-from ._loader.view import Line, View
+from ._loader.view import Form, Line, View
+from ._loader.wire import StoredTable
 from ._plan import transforms
-from ._tables.array_view import ArrayView, SourceBatch
-from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
+from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C, Field
 from ._tables.rows import RowDataset
 from ._tables.scale import Scale, default_keys, sizes
+from ._tables.source_batch import SourceBatch
 from ._tables.statistics import Numbers
 
 
@@ -91,7 +93,7 @@ class ArrayDataset(RowDataset[Options]):
         memory = ArrayMemory(arrays)
         self._memory = memory
         self._own = memory.fields[0].tensor.dtype
-        self._shell: ArrayView | None = None
+        self._shell: View | None = None
         self._stand_in: NativeDataset | None = None
         self._compiled_at: list[tuple[Any, ...]] = []
         own = self._own
@@ -322,11 +324,30 @@ class ArrayDataset(RowDataset[Options]):
         return Refusal(f"array {worst}: {why}" if why else "Python code has a say in its samples")
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return ArrayView(parts, index_map)
+        return self._with_columns(View(parts, index_map, self._form()), 1 + self._label_is_native)
+
+    def _with_columns(self, view: View, first: int) -> View:
+        """A batch source with the arrays that torch gathers, from the first of them on."""
+        width = len(self._memory.fields) - first
+        return view.carry([ArrayColumns(view.datasets, view.starts, first, width)])
+
+    def _form(self) -> Form:
+        form = super()._form()._replace(alone=self._bare, opaque=self._is_opaque)
+        return form if self._label_is_native else form._replace(label_dtype=None, label_shape=())
 
     def _sample_signature(self) -> tuple[Any, ...]:
         rest = [(f.tensor.dtype, f.shape) for f in self._memory.fields[1 + self._label_is_native :]]
-        return (*super()._sample_signature(), "arrays", self._numbers.type, *rest)
+        return (*super()._sample_signature(), "arrays", self._numbers.type, self.one_hot, *rest)
+
+    def _places(self) -> object:
+        return self._memory.places()
+
+    @property
+    def _mapped(self) -> Sequence[Field]:
+        return [field for field in self._memory.fields if field.mapped]
+
+    def _stored_table(self, core: CoreDataset) -> StoredTable | None:
+        return None
 
     def _is_as_torch(self) -> bool:
         return (
@@ -350,7 +371,7 @@ class ArrayDataset(RowDataset[Options]):
         if self._is_native:
             return super()._view()
         if self._shell is None:
-            self._shell = ArrayView([self], None, native=False)
+            self._shell = self._with_columns(View([self], None, self._form(), cores=()), 1)
         return self._shell
 
     def _core(self) -> CoreDataset:

@@ -20,6 +20,7 @@ from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
 from .._loader.draws import Place
 from .._loader.explain import overrides
+from .._loader.extra_columns import ExtraColumns
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, Refusal, overridden
 from .._loader.view import Line, Output, called, check_callable, row_index_error
@@ -31,6 +32,7 @@ from .files import Files
 from .kept_records import Kept
 from .listing import Listing
 from .options import PictureOptions
+from .source_columns import NumberColumn, PathColumn
 from .view import ImageView
 from .work import Making, Work
 
@@ -247,16 +249,18 @@ class ImageDataset(NativeDataset):
         return lines + overrides(self, ImageDataset, "samples")
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
-        return self._new_view(parts, index_map, [part._core() for part in parts])
+        return ImageView(parts, index_map, [part._core() for part in parts])
 
-    def _new_view(
-        self,
-        datasets: Sequence[Any],
-        index_map: IntArray | None,
-        cores: Sequence[CorePictures],
-        generator: torch.Generator | None = None,
-    ) -> ImageView:
-        return ImageView(datasets, index_map, cores, generator)
+    def _columns(self, parts: Sequence[Any], starts: IntArray) -> list[ExtraColumns]:
+        made: list[ExtraColumns] = [NumberColumn(starts)] if self._options.return_index else []
+        return [*made, PathColumn(parts, starts)] if self._options.return_path else made
+
+    @property
+    def _alone(self) -> bool:
+        return self._output == "tuple"
+
+    def _attributes(self) -> tuple[Any, ...]:
+        return (self.transform,)
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""

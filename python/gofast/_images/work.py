@@ -84,8 +84,7 @@ class Work:
         most = pillow.max_pixels()
         self.kept = self._kept(dataset, plan)
         self.core = CorePictures(files, plan, shape, last, most, labels, seed, kept=self.kept)
-        new_view = getattr(dataset, "_new_view", ImageView)
-        self.view: ImageView = new_view([dataset], None, [self.core], generator if self.finished else None)
+        self.view = ImageView([dataset], None, [self.core], generator if self.finished else None)
         fallback.warn_of_transform(dataset._called, plan.report)
         if dataset._options.channels_last and not self.finished:
             fallback.warn_of_channels_last()

@@ -11,9 +11,10 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from .._core.indices import picked_from
 from .changes import changes
-from .core_dataset import IntArray
+from .core_dataset import CoreDataset, IntArray
 from .counts import Keeps
-from .view import Line, View
+from .view import Line, Mapped, View
+from .wire import StoredTable, Wire
 
 
 class Refusal:
@@ -67,6 +68,24 @@ class NativeDataset(Dataset[Any]):
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
         """The view of datasets of this kind, end to end."""
         raise NotImplementedError
+
+    def _places(self) -> object:
+        """Where the memory lies now that samples are made of; None where it stays."""
+        return None
+
+    @property
+    def _mapped(self) -> Sequence[Mapped]:
+        """The files that it is mapped from."""
+        return ()
+
+    @staticmethod
+    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> Wire | None:
+        """What may cross to a device instead of samples of datasets of this kind, end to end."""
+        return None
+
+    def _stored_table(self, core: CoreDataset) -> StoredTable | None:
+        """The table that may stay on a device instead."""
+        return None
 
     def _explained(self) -> list[Line]:
         """Which steps run natively and which in Python, and why, for gofast.explain."""

@@ -25,11 +25,12 @@ from .._loader.filler import Filler
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, Refusal, overridden
 from .._loader.typed import Options, Unknown
-from .._loader.view import Line, Output, View, called, check_callable, row_index_error
+from .._loader.view import Form, Line, Output, View, called, check_callable, row_index_error
+from .._loader.wire import StoredTable, Wire
 from .cells import Place
-from .row_view import RowView
 from .scale import Scale, default_keys, is_picture, is_unit, sizes, whole_shape
 from .statistics import Numbers, mean_and_std
+from .stored_rows import stored_rows, stored_table
 
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
 
@@ -376,11 +377,24 @@ class RowDataset(NativeDataset, Generic[Options]):
         return lines
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return RowView(parts, index_map)
+        return View(parts, index_map, self._form())
+
+    def _form(self) -> Form:
+        """What its samples are, as far as the core makes them."""
+        return Form(
+            self._output, self.keys, tuple(self.shape), self.dtype, self._label_dtype, self._label_shape
+        )
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """A value that must be equal for two datasets if their rows shall be in one batch."""
-        return (self.shape, self.dtype, self._output, self.keys, self._label_dtype, self._label_shape)
+        return self._form()
+
+    @staticmethod
+    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> Wire | None:
+        return stored_rows(parts, index_map)
+
+    def _stored_table(self, core: CoreDataset) -> StoredTable | None:
+        return stored_table(self, core)
 
     def _view(self) -> View:
         return self._here().view
