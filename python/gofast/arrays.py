@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from array import array
 from collections.abc import Callable, Sequence
@@ -14,10 +15,11 @@ from . import errors
 from ._core import table_operations
 from ._core.arguments import checked
 from ._core.numbers import OPAQUE, DType, torch_dtype
+from ._core.reason import Reason
 from ._loader.batch import Batch, Rows
 from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.extra_columns import ArrayColumns
-from ._loader.native_dataset import NativeDataset, Refusal, overridden
+from ._loader.native_dataset import NativeDataset, overridden
 from ._loader.typed import Options, TargetTransform, Transform, TupleForm
 from ._loader.view import Form, Line, View
 from ._loader.wire import StoredTable
@@ -182,7 +184,9 @@ class ArrayDataset(RowDataset[Options]):
             if self._is_in_c(i):
                 lines.append((f"array {i}", "C", what))
             else:
-                lines.append((f"array {i}", "torch", f"{what}, {how}{field.why and f': {field.why}'}"))
+                lines.append(
+                    (f"array {i}", "torch", f"{what}, {how}" + (f": {field.reason}" if field.reason else ""))
+                )
         return lines
 
     # -- from arrays to samples --------------------------------------------------
@@ -314,14 +318,16 @@ class ArrayDataset(RowDataset[Options]):
             self._stand_in = ArrayPictures(self)
         return self._stand_in
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         view = super()._native_view()
-        if isinstance(view, Refusal) or (self._is_native and not self._memory.by_rows):
+        if isinstance(view, Reason) or (self._is_native and not self._memory.by_rows):
             return view
         fields = self._memory.fields
         worst = next((i for i, field in enumerate(fields) if field.way == ROWS), 0)
-        why = fields[worst].why
-        return Refusal(f"array {worst}: {why}" if why else "Python code has a say in its samples")
+        why = fields[worst].reason
+        if why is None:
+            return Reason("Python code has a say in its samples")
+        return dataclasses.replace(why, step=f"array {worst}")
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
         return self._with_columns(View(parts, index_map, self._form()), 1 + self._label_is_native)

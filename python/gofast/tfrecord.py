@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from . import errors
 from ._core.arguments import checked
 from ._core.patterns import Paths
+from ._core.reason import Reason
 from ._core.records import Column, Records
 from ._core.units import many
 from ._loader.view import check_callable, row_index_error
@@ -71,7 +72,7 @@ class TFRecordDataset(Dataset[Any]):
         >>> train = gofast.ArrayDataset(records.column("x"), records.column("y")[:, 0])  # batched natively
     """
 
-    _instead = (
+    _why_not_native = Reason(
         "makes one record at a time: gofast.ArrayDataset over its column(...)s is batched natively, and "
         "gofast.ImageFiles.from_tfrecord has pictures"
     )

@@ -16,11 +16,12 @@ from ._core.arguments import checked
 from ._core.indices import listed, whole
 from ._core.numbers import type_name
 from ._core.patterns import Paths, files_of
+from ._core.reason import Reason
 from ._loader.core_dataset import CoreDataset, IntArray, joined
 from ._loader.explain import overrides
 from ._loader.filler import Filler
 from ._loader.getitems import getitems
-from ._loader.native_dataset import NativeDataset, Refusal, overridden
+from ._loader.native_dataset import NativeDataset, overridden
 from ._loader.view import Form, Line, View, row_index_error
 from ._tables.token_files import TYPES, Asked, TokenFile, windows
 
@@ -141,7 +142,7 @@ class TokenDataset(NativeDataset):
     def _view(self) -> View:
         return self._here().view
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         """A view for gofast.DataLoader."""
         return overridden(self, TokenDataset) or self._view()
 

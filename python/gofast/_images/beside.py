@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import errors
+from .._core.reason import Reason
 from .._loader.core_dataset import IntArray
 from .._loader.extra_columns import ExtraColumns
 from .._loader.filler import Filler
-from .._loader.native_dataset import NativeDataset, Refusal
+from .._loader.native_dataset import NativeDataset
 from .._loader.view import Line, View
 from .dataset import ImageDataset
 
@@ -27,8 +28,8 @@ class PicturesBeside(ImageDataset):
     def _stand_beside(self, rows: NativeDataset) -> None:
         """Takes the rows. Before `_begin`."""
         view = rows._native_view()
-        if isinstance(view, Refusal):
-            raise errors.OptionError(f"the rows beside pictures must be made natively: {view.why}")
+        if isinstance(view, Reason):
+            raise errors.OptionError(f"the rows beside pictures must be made natively: {view}")
         self._rows = rows
         self._row_names = tuple(rows[0]) if len(rows) else ()
 

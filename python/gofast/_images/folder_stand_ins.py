@@ -6,6 +6,7 @@ module is what makes it look.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import os
 import sys
@@ -13,7 +14,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._loader.native_dataset import STANDING_IN, Refusal
+from .._core.reason import Reason
+from .._loader.native_dataset import STANDING_IN
 from .._loader.view import Line, called
 from . import kept_paths
 from .bad_samples import BadSamples
@@ -122,20 +124,18 @@ class FolderStandIn(ImageDataset):
     def _called(self) -> str:
         return self._name
 
-    def _native_view(self) -> ImageView | Refusal:
+    def _native_view(self) -> ImageView | Reason:
         why = self._take()
-        view = Refusal(f"{self._called}: {why}") if why else super()._native_view()
-        if isinstance(view, Refusal):
-            view.of = self
-        return view
+        view = Reason(why, self._called) if why else super()._native_view()
+        return dataclasses.replace(view, of=self) if isinstance(view, Reason) else view
 
     def _sample_signature(self) -> tuple[Any, ...]:
         return "torchvision's", *super()._sample_signature()
 
     def _explained(self) -> list[Line]:
         view = self._native_view()
-        if isinstance(view, Refusal):
-            return [(self._called, "Python", f"torchvision's own code: {view.why}")]
+        if isinstance(view, Reason):
+            return [(self._called, "Python", f"torchvision's own code: {view}")]
         return [(self._called, "C", "torchvision's list of files"), *super()._explained()]
 
 

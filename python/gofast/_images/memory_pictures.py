@@ -7,8 +7,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core.reason import Reason
 from .._loader.core_dataset import IntArray
-from .._loader.native_dataset import NativeDataset, Refusal
+from .._loader.native_dataset import NativeDataset
 from .._loader.view import Line, Output, View, called
 from .._plan.compile import Plan, compile
 from . import pillow
@@ -74,30 +75,30 @@ class StandIn(NativeDataset):
         """What the transform is given of a sample."""
         raise NotImplementedError
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         same = self._view is not None and same_attributes(self._attributes(), self._seen)
         if self._view is None or not same or not self._transforms():
             self._view = None  # what is refused may hold the dataset: nothing of it is kept
             made = self._new_view()
-            if isinstance(made, Refusal):
+            if isinstance(made, Reason):
                 return made
             self._view = made
         return self._view
 
-    def _new_view(self) -> ImageView | Refusal:
+    def _new_view(self) -> ImageView | Reason:
         attributes = _, _, _, transform, target_transform, *_ = self._attributes()
         files = self._pixels()
         if isinstance(files, str):
-            return Refusal(f"{self._called}: {files}")
+            return Reason(files, self._called)
         if target_transform is not None:
-            return Refusal(f"target_transform={called(target_transform)} runs in Python")
+            return Reason(f"target_transform={called(target_transform)} runs in Python")
         why = self._take(attributes, files.count)
         if why:
-            return Refusal(f"{self._called}: {why}")
+            return Reason(why, self._called)
         transforms = Unchanged(transform)
         plan = _compiled(transform, files)
         if not plan.native or plan.hands_over == "pil" or plan.shape is None:
-            return Refusal(plan.why_python)
+            return plan.reason
         core = CorePictures(files, plan, plan.shape, False, pillow.max_pixels())
         self._seen, self._transforms = attributes, transforms
         self.transform, self._files, self._core = transform, files, core
@@ -118,13 +119,13 @@ class StandIn(NativeDataset):
         if isinstance(files, str):
             return [(self._called, "Python", files)]
         what = f"{files.count} pictures{self._whose}, in memory"
-        if not isinstance(view, Refusal):
+        if not isinstance(view, Reason):
             return [
                 (self._called, "C", what),
                 *((line.name, "C", line.what) for line in self._core.plan.report),
                 *self._rest,
             ]
-        return [(self._called, "Python", f"{what}: {view.why}")]
+        return [(self._called, "Python", f"{what}: {view}")]
 
 
 def _compiled(transform: Any, files: Pixels) -> Plan:

@@ -246,7 +246,7 @@ def _open_sample(files: PictureFiles, sample: int, fault: Fault) -> Image.Image:
     image = open_picture(files, sample, fault)
     files.count_fallback()
     pillow.opened += 1
-    counts.here().fallback(f"picture: {fault.text}")
+    counts.here().fallback(fault.text, "picture")
     return image
 
 

@@ -17,13 +17,14 @@ from .._core import engine, table_operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
 from .._core.numbers import NAMES, DType, Spec, torch_dtype, unknown_dtype
+from .._core.reason import Reason
 from .._loader.batch import Batch, Rows
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
 from .._loader.explain import overrides
 from .._loader.filler import Filler
 from .._loader.getitems import getitems
-from .._loader.native_dataset import NativeDataset, Refusal, overridden
+from .._loader.native_dataset import NativeDataset, overridden
 from .._loader.typed import Options, Unknown
 from .._loader.view import Form, Line, Output, View, called, check_callable, row_index_error
 from .._loader.wire import StoredTable, Wire
@@ -347,14 +348,14 @@ class RowDataset(NativeDataset, Generic[Options]):
             or type(self).__getitem__ is not RowDataset.__getitem__
         )
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         """A view for gofast.DataLoader."""
         refused = overridden(self, RowDataset)
         if refused is not None:
             return refused
         for name in ("transform", "target_transform", "batch_transform"):
             if getattr(self, name) is not None:
-                return Refusal(f"{name}={called(getattr(self, name))} runs in Python")
+                return Reason(f"{name}={called(getattr(self, name))} runs in Python")
         return self._view()
 
     def _explained(self) -> list[Line]:
