@@ -25,7 +25,7 @@ class Stamp:
     """The view of a loader's dataset, and all that it follows from.
 
     Attributes:
-        view: the dataset's, as it was last seen; a refusal while Python code takes part in its samples.
+        view: the dataset's, as it was last seen; a reason while Python code takes part in its samples.
         count: the number of changes then: of attributes of any gofast dataset.
         looks: the count is not enough: torch's own datasets and transforms do not count.
     """
