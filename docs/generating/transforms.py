@@ -133,4 +133,4 @@ def _verdict(module: Any, name: str, before: list[Any]) -> str:
     line = next((line for line in plan.report if not line.native), None)
     if line is None:
         return "C*" if tried else "C"
-    return f"Python: {re.sub('^.* a tensor with ', '', line.note)}"
+    return f"Python: {re.sub('^.* a tensor with ', '', line.what)}"

@@ -88,7 +88,7 @@ def engine_stats() -> dict[str, Any]:
         "seconds": seconds,
         **counts.amounts(counted),
         "occupancy": counts.occupancy(counted, seconds, threads),
-        "fallbacks": dict(counts.process.fallbacks.read()),
+        "fallbacks": dict(counts.process.reasons.numbers("fallback")),
         "errors": dict(counts.process.errors.read()),
         "pillow": pillow.opened,
         "devices": _devices(),

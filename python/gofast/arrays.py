@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,15 +11,17 @@ import torch
 
 from ._core.arguments import checked
 from ._core.numbers import DType
-from ._loader.core_dataset import IntArray
-from ._loader.native_dataset import NativeDataset, Refusal, overridden
+from ._core.reason import Reason
+from ._loader.core_dataset import CoreDataset, IntArray
+from ._loader.extra_columns import ArrayColumns
+from ._loader.native_dataset import NativeDataset, overridden
 from ._loader.typed import Options, TargetTransform, Transform, TupleForm
-from ._loader.view import Line, Output, View
+from ._loader.view import Form, Line, Output, View
+from ._loader.wire import StoredTable
 from ._plan import transforms
 from ._sets.origin import SetOrigin
 from ._tables.array_rows import ArrayRows
-from ._tables.array_view import ArrayView
-from ._tables.fields import ROWS, Array, ArrayMemory
+from ._tables.fields import ROWS, Array, ArrayMemory, Field
 from ._tables.hdf5_origin import HDF5Origin, asked
 from ._tables.limits import Limits
 from ._tables.origin import Origin
@@ -293,21 +296,42 @@ class ArrayDataset(ArrayRows[Options]):
             self._stand_in = ArrayPictures(self)
         return self._stand_in
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         view = super()._native_view()
-        if isinstance(view, Refusal) or (self._is_native and not self._memory.by_rows):
+        if isinstance(view, Reason) or (self._is_native and not self._memory.by_rows):
             return view
         fields = self._memory.fields
         worst = next((i for i, field in enumerate(fields) if field.way == ROWS), 0)
-        why = fields[worst].why
-        return Refusal(f"array {worst}: {why}" if why else "Python code has a say in its samples")
+        why = fields[worst].reason
+        if why is None:
+            return Reason("Python code has a say in its samples")
+        return dataclasses.replace(why, step=f"array {worst}")
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return ArrayView(parts, index_map)
+        return self._with_columns(View(parts, index_map, self._form()), 1 + self._label_is_native)
+
+    def _with_columns(self, view: View, first: int) -> View:
+        """A batch source with the arrays that torch gathers, from the first of them on."""
+        width = len(self._memory.fields) - first
+        return view.carry([ArrayColumns(view.datasets, view.starts, first, width)])
+
+    def _form(self) -> Form:
+        form = super()._form()._replace(alone=self._bare, opaque=self._is_opaque)
+        return form if self._label_is_native else form._replace(label_dtype=None, label_shape=())
 
     def _sample_signature(self) -> tuple[Any, ...]:
         rest = [(f.tensor.dtype, f.shape) for f in self._memory.fields[1 + self._label_is_native :]]
-        return (*super()._sample_signature(), "arrays", self._numbers.type, *rest)
+        return (*super()._sample_signature(), "arrays", self._numbers.type, self.one_hot, *rest)
+
+    def _places(self) -> object:
+        return self._memory.places()
+
+    @property
+    def _mapped(self) -> Sequence[Field]:
+        return [field for field in self._memory.fields if field.mapped]
+
+    def _stored_table(self, core: CoreDataset) -> StoredTable | None:
+        return None
 
     def _is_as_torch(self) -> bool:
         return (
@@ -330,7 +354,7 @@ class ArrayDataset(ArrayRows[Options]):
         if self._is_native:
             return super()._view()
         if self._shell is None:
-            self._shell = ArrayView([self], None, native=False)
+            self._shell = self._with_columns(View([self], None, self._form(), cores=()), 1)
         return self._shell
 
     def _row(self, values: Sequence[Any]) -> Any:

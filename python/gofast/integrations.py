@@ -22,7 +22,8 @@ from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import default_collate
 
 from ._core.arguments import checked
-from ._loader.native_dataset import Refusal, resolve
+from ._core.reason import Reason
+from ._loader.native_dataset import resolve
 from ._loader.view import View
 from .errors import OptionError
 from .loader import DataLoader
@@ -111,13 +112,13 @@ def _only_seeds(function: Any) -> bool:
     return name.startswith("transformers.") and name.endswith(".seed_worker")
 
 
-def _simplest(collate_fn: Callable[[Any], Any], view: View | Refusal) -> Callable[[Any], Any]:
+def _simplest(collate_fn: Callable[[Any], Any], view: View | Reason) -> Callable[[Any], Any]:
     """default_collate instead of transformers' collator, if both give the same.
 
     The collator of transformers stacks tensors as torch's does. It renames a key "label" or "label_ids" to
     "labels", and its wrapper drops keys that the model does not take.
     """
-    if isinstance(view, Refusal) or view.output != "dict":
+    if isinstance(view, Reason) or view.output != "dict":
         return collate_fn
     keys: Iterable[str] = view.keys
     collator: Any = collate_fn

@@ -23,13 +23,14 @@ from ._core import engine
 from ._core.arguments import checked
 from ._core.collation import is_torchs
 from ._core.openmp import as_in_workers
+from ._core.reason import NotNative, Reason
 from ._core.warn import warn
 from ._device.wanted import wanted as wanted_device
 from ._images import folder_stand_ins as folder_stand_ins  # by these `resolve` knows torchvision's datasets
 from ._images import kept_paths
 from ._images import stand_ins as stand_ins
 from ._loader.classes import leaves, warn_of_conflicts
-from ._loader.copies import Copies, Uncopied
+from ._loader.copies import Copies
 from ._loader.counted import CountedHere, CountedWhole, CountedWorkers
 from ._loader.counts import Counts, Keeps
 from ._loader.destination import Destination
@@ -38,7 +39,7 @@ from ._loader.explain import explain as explain  # which must know them too
 from ._loader.fallback import warn_of_loader
 from ._loader.iterator import NativeIterator
 from ._loader.lane import Idle, Lane
-from ._loader.native_dataset import Refusal, native, resolve
+from ._loader.native_dataset import native, resolve
 from ._loader.pulled import PulledDataset
 from ._loader.seeding import only_seeds
 from ._loader.stacking import Stacking
@@ -201,7 +202,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
     def check_worker_number_rationality(self) -> None:
         """Warn of more workers than cores, if workers are processes."""
-        if self.num_workers > 0 and isinstance(self._native_view(), Refusal):
+        if self.num_workers > 0 and isinstance(self._native_view(), Reason):
             super().check_worker_number_rationality()
 
     def set_epoch(self, epoch: int) -> None:
@@ -224,7 +225,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         self._idle.drop()
         self._stacking = Stacking(self.dataset)
 
-    def _torchs_iterator(self, fallback: str | None) -> _BaseDataLoaderIter:
+    def _torchs_iterator(self, why: Reason | None) -> _BaseDataLoaderIter:
         """torch's own, as torch makes it, except that it counts."""
         made: CountedHere | CountedWorkers
         kept_paths.refresh()  # workers that are forked now see what others have kept
@@ -235,8 +236,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
             if not self._stacking.is_at_home():  # the loader was inherited by a fork
                 self._stacking = Stacking(self.dataset)
             made = CountedHere(self, self._counts, self._stacking, self._keeps())
-        if fallback is not None:
-            self._counts.fallback(fallback)
+        if why is not None:
+            self._counts.fallback(str(why), "loader")
         return made
 
     def _keeps(self) -> list[Keeps]:
@@ -359,28 +360,26 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         here = {"_live": weakref.WeakValueDictionary(), "_idle": Idle(), "_counts": Counts()}
         self.__dict__.update(state, **here, _stacking=Stacking(state["dataset"]))
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         """The dataset as the engine sees it, or why this loader must run on torch's machinery."""
         return self._judged()[0]
 
-    def _judged(self) -> tuple[View | Refusal, Copies | None]:
+    def _judged(self) -> tuple[View | Reason, Copies | None]:
         """The same, and what makes copies of the collate function for workers."""
         collate, init, copies = self.collate_fn, self.worker_init_fn, None
         if not self._auto_collation:
-            return Refusal("batch_size=None: samples are asked for one by one"), None
+            return Reason("batch_size=None: samples are asked for one by one"), None
         if collate is default_collate and not is_torchs():
-            return Refusal("default_collate_fn_map has functions of your own: they make the batches"), None
+            return Reason("default_collate_fn_map has functions of your own: they make the batches"), None
         if self.timeout and not self.num_workers:
-            return Refusal("timeout= is for workers, and torch refuses it without"), None
+            return Reason("timeout= is for workers, and torch refuses it without"), None
         if self.num_workers > 0:
             try:
                 copies = Copies(collate)
-            except Uncopied as why:
-                return Refusal(f"collate_fn={called(collate)} needs processes of its own: {why}"), None
+            except NotNative as why:
+                return Reason(f"collate_fn={called(collate)} needs processes of its own: {why}"), None
             if not only_seeds(init):
-                return Refusal(
-                    f"worker_init_fn={called(init)} does more than seed, in worker processes"
-                ), None
+                return Reason(f"worker_init_fn={called(init)} does more than seed, in worker processes"), None
         with as_in_workers(self.num_workers):
             return resolve(self.dataset), copies
 
@@ -435,19 +434,19 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     def _get_iterator(self) -> _BaseDataLoaderIter:
         (view, copies), rows = self._judged(), self.collate_fn is not default_collate
         wanted = self._wanted_device()
-        if (isinstance(view, Refusal) or rows) and self.resident is True and wanted is not None:
+        if (isinstance(view, Reason) or rows) and self.resident is True and wanted is not None:
             from ._device.resident import NOT_A_TABLE, OWN_COLLATE
 
             raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
-        if isinstance(view, Refusal):
+        if isinstance(view, Reason):
             if isinstance(self.dataset, PulledDataset):
                 if self._auto_collation and self.dataset._makes_batches:
                     return CountedWhole(self, self._counts)
                 with self.dataset._of_batches(self.batch_size):
                     return self._torchs_iterator(None)
             if self._auto_collation:  # without it, the user asked for single samples
-                warn_of_loader(view.why)
-                return self._torchs_iterator(f"loader: {view.why}")
+                warn_of_loader(view)
+                return self._torchs_iterator(view)
             return self._torchs_iterator(None)
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
         stamp = None if self.num_workers else Stamp(self.dataset, view)

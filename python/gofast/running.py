@@ -13,7 +13,8 @@ from multiprocessing import spawn, util
 from typing import Any
 
 from . import installed
-from ._core import in_python
+from ._core import reason
+from ._core.spent import Spent
 from ._core.units import duration
 
 _REPORT = "GOFAST_REPORT"  # the way to the memory where worker processes leave their counts
@@ -42,7 +43,7 @@ def begin(cache: str | None = None, limit: str | None = None) -> None:
 def follow() -> None:
     """Installs gofast in this process, whose workers leave their counts at their end."""
     installed.install(cache=os.environ.get(_CACHE), cache_limit=os.environ.get(_LIMIT))
-    in_python.Spent.wanted = True
+    Spent.wanted = True
     util.register_after_fork(_counts, _begin_worker)
     prepare = spawn.get_preparation_data
 
@@ -71,7 +72,7 @@ def _begin_worker(counts: Counter[str]) -> None:
 def _report_at_end() -> None:
     """A worker's counts begin here, and reach the script's process at its end."""
     global _started
-    _started = time.thread_time_ns(), in_python.Spent.pictures
+    _started = time.thread_time_ns(), Spent.pictures
     util.Finalize(None, _leave, exitpriority=1)
 
 
@@ -81,13 +82,12 @@ _counts: Counter[str] = Counter()  # what is not this process's: taken off at th
 
 def _counted() -> Counter[str]:
     """What happened in this process, by name; reasons begin with "why ", their microseconds with "took "."""
-    found = Counter({f"took {why}": round(took * 1e6) for why, took in in_python.seconds.items()})
-    spent = in_python.Spent
-    found["samples ns"], found["pictures ns"] = spent.samples, spent.pictures_of_samples
+    found = Counter({f"took {why}": round(took * 1e6) for why, took in reason.process.seconds().items()})
+    found["samples ns"], found["pictures ns"] = Spent.samples, Spent.pictures_of_samples
     # A worker of torch's does nothing else. torch forgets that it was one before this is asked.
     if getattr(getattr(multiprocessing.current_process(), "_target", None), "__name__", "") == "_worker_loop":
         found["samples ns"] += time.thread_time_ns() - _started[0]
-        found["pictures ns"] += spent.pictures - _started[1]
+        found["pictures ns"] += Spent.pictures - _started[1]
     source = sys.modules.get("gofast._late.source")
     if source is not None:
         found["late"] += source.counts.native
@@ -96,15 +96,17 @@ def _counted() -> Counter[str]:
     if composes is not None:
         found["compose"] += composes.counts["native"]
         found["compose in Python"] += composes.counts["python"]
-        found.update({f"why {reason}": n for reason, n in composes.reasons.items()})
     pillow = sys.modules.get("gofast._images.pillow")
     if pillow is not None:
         found["pillow"] += pillow.opened
     counts = sys.modules.get("gofast._loader.counts")
     if counts is not None:
         found["epochs"] += counts.process.numbers.read()["epochs"]
-        reasons = counts.process.fallbacks.read().items()
-        found.update({f"why {why}": n for why, n in reasons if why.startswith("picture: ")})
+    here = reason.process
+    found.update({f"why {why}": n for why, n in here.numbers("python").items()})
+    found.update(
+        {f"why {why}": n for why, n in here.numbers("fallback").items() if why.startswith("picture: ")}
+    )
     return found
 
 
@@ -147,7 +149,7 @@ def _end(pid: int, handle: int) -> None:
     except (OSError, ValueError):
         pass  # a worker was killed while it wrote
     costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}
-    said = [f"gofast: {why} ({duration(took)})" for why, took in in_python.most(costs)]
+    said = [f"gofast: {why} ({duration(took)})" for why, took in reason.most(costs)]
     said += _of_the_users(total)
     kept_paths = sys.modules.get("gofast._images.kept_paths")
     if kept_paths is not None and kept_paths.current is not None and kept_paths.current.is_in_use():

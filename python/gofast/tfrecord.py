@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from . import errors
 from ._core.arguments import checked
 from ._core.patterns import Paths
+from ._core.reason import Reason
 from ._core.records import Column, Records
 from ._core.units import many
 from ._images.record_files import listing_of
@@ -73,7 +74,7 @@ class TFRecordDataset(Dataset[Any]):
         >>> train = gofast.ArrayDataset(records.column("x"), records.column("y")[:, 0])  # batched natively
     """
 
-    _instead = (
+    _why_not_native = Reason(
         "makes one record at a time: gofast.ArrayDataset over its column(...)s is batched natively, and so "
         "are its images(...)"
     )

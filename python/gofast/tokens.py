@@ -20,15 +20,16 @@ from ._core.arguments import checked
 from ._core.indices import listed, whole
 from ._core.numbers import type_name
 from ._core.patterns import Paths, files_of
-from ._loader.core_dataset import CoreDataset, IntArray
+from ._core.reason import Reason
+from ._loader.core_dataset import CoreDataset, IntArray, joined
 from ._loader.explain import overrides
 from ._loader.filler import Filler
 from ._loader.getitems import getitems
 from ._loader.length_grouped import LengthGroupedSampler
-from ._loader.native_dataset import NativeDataset, Refusal, overridden
-from ._loader.view import Line, View, row_index_error
+from ._loader.native_dataset import NativeDataset, overridden
+from ._loader.view import Form, Line, View, row_index_error
 from ._tables.texts import Text
-from ._tables.token_files import TYPES, Asked, TokenFile, TokenView, windows
+from ._tables.token_files import TYPES, Asked, TokenFile, windows
 
 __all__ = ["LengthGroupedSampler", "Text", "TokenDataset"]
 
@@ -149,12 +150,21 @@ class TokenDataset(NativeDataset):
     def _view(self) -> View:
         return self._here().view
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         """A view for gofast.DataLoader."""
         return overridden(self, TokenDataset) or self._view()
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return TokenView(parts, index_map)
+        block = self._block
+        form = Form("tuple", ("x", "y"), (block,), torch.int64, torch.int64, (block,))
+        return View(parts, index_map, form)
+
+    def _core(self) -> CoreDataset:
+        return joined(self._cores, None)
+
+    @property
+    def _mapped(self) -> Sequence[TokenFile]:
+        return self._files
 
     def _sample_signature(self) -> tuple[Any, ...]:
         return ("tokens", self._block)

@@ -127,13 +127,13 @@ def install(monkeypatch: Any) -> Log:
     """Make gofast's loader work on `Numbers` through fake streams."""
     from gofast import loader
     from gofast._core import engine
+    from gofast._core.reason import Reason
     from gofast._loader import destination, lane, stamp
-    from gofast._loader.native_dataset import Refusal
 
     log = Log()
 
-    def resolve(dataset: Any) -> FakeView | Refusal:
-        return FakeView(dataset) if type(dataset) is Numbers else Refusal("it holds no numbers")
+    def resolve(dataset: Any) -> FakeView | Reason:
+        return FakeView(dataset) if type(dataset) is Numbers else Reason("it holds no numbers")
 
     monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 16)
     monkeypatch.setattr(loader, "resolve", resolve)

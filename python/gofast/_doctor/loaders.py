@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
 
-from .._loader.native_dataset import Refusal
+from .._core.reason import Reason
 
 
 def like(loader: Any, **changes: Any) -> Any:
@@ -69,7 +69,7 @@ def needs_device(loader: Any) -> bool:
 def is_native(loader: Any) -> bool:
     """Whether gofast's engine makes a loader's batches."""
     view = getattr(loader, "_native_view", None)
-    return callable(view) and not isinstance(view(), Refusal)
+    return callable(view) and not isinstance(view(), Reason)
 
 
 def samples_of(batch: Any, loader: Any = None) -> int:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from .._loader.core_dataset import IntArray, gathered
-from .._loader.native_dataset import Refusal
-from .._loader.view import View
+from .._loader.core_dataset import IntArray
+from .._loader.extra_columns import ArrayColumns, ExtraColumns
 from .._plan import transforms
 from .memory_pictures import StandIn
-from .pixel_view import Labels, PixelView
-from .pixels import Pixels, taken
+from .pixels import Pixels, layout_of, taken
 
 
 def become_images(given: Any, transform: Any) -> bool:
@@ -31,7 +29,7 @@ class ArrayPictures(StandIn):
 
     def __init__(self, dataset: Any) -> None:
         super().__init__(dataset)
-        self._output, self._names = dataset._output, dataset.keys
+        self._output, self._names, self._alone = dataset._output, dataset.keys, dataset._bare
         rest = [repr(field) for field in dataset._memory.fields[1:]]
         how = "gathered when the batch is handed out"
         self._rest = [(f"array {i}", "torch", f"{field}, {how}") for i, field in enumerate(rest, 1)]
@@ -43,7 +41,7 @@ class ArrayPictures(StandIn):
     def _attributes(self) -> tuple[Any, ...]:
         dataset = self._dataset
         first, *rest = (field.given for field in dataset._memory.fields)
-        return first, None, dataset.transform, dataset.target_transform, *rest
+        return layout_of(first), first, None, dataset.transform, dataset.target_transform, *rest
 
     def _pixels(self) -> Pixels | str:
         field = self._dataset._memory.fields[0]
@@ -63,9 +61,6 @@ class ArrayPictures(StandIn):
             return "torch's order of its samples' memory is not known"
         return Pixels(pictures, "tensor")
 
-    def _new_labels(self, attributes: tuple[Any, ...], count: int) -> Labels | Refusal:
-        return Labels(self._dataset._memory, None, False)  # `same_rows` asks whose they are
-
     def _image(self, sample: int) -> Any:
         return self._dataset._shown(sample)
 
@@ -78,41 +73,5 @@ class ArrayPictures(StandIn):
         rest = [(field.tensor.dtype, field.shape) for field in dataset._memory.fields[1:]]
         return (*super()._sample_signature(), self._output, self._names, dataset.one_hot, *rest)
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> PixelView:
-        return ArrayPixelView(parts, index_map, [part._core for part in parts])
-
-
-class ArrayPixelView(PixelView):
-    """Such pictures, behind which torch gathers the other arrays."""
-
-    datasets: tuple[ArrayPictures, ...]
-
-    def __init__(
-        self, datasets: Sequence[ArrayPictures], index_map: IntArray | None, cores: Sequence[Any]
-    ) -> None:
-        super().__init__(datasets, index_map, cores)
-        self.bare, self.lists = datasets[0]._dataset._bare, False
-        self.has_more = len(datasets[0]._dataset._memory.fields) > 1
-
-    def as_forked(self) -> View:
-        """See the base class: other arrays are as large as pictures may be."""
-        return self
-
-    def more(
-        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
-    ) -> tuple[torch.Tensor, ...]:
-        """The other arrays."""
-        rows = np.asarray(indices, np.int64) % len(self)  # negative ones count from the end
-        if self._map is not None:
-            rows = self._map[rows]
-        return gathered(self.datasets, 1, self._starts, torch.from_numpy(rows)) if self.has_more else ()
-
-    more_of_rows = more
-
-    def row_more(self, values: torch.Tensor) -> list[Any]:
-        """Rows own their values."""
-        return [value.clone() for value in values.unbind(0)]
-
-    def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
-        """As ``default_collate`` gives it."""
-        return View.collated(self, images, labels, more)
+    def _columns(self, parts: Sequence[Any], starts: IntArray) -> Sequence[ExtraColumns]:
+        return [ArrayColumns(parts, starts, 1, len(self._dataset._memory.fields) - 1)]

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import torch
-
 from .. import errors
+from .._core.reason import Reason
 from .._loader.core_dataset import IntArray
+from .._loader.extra_columns import ExtraColumns
 from .._loader.filler import Filler
-from .._loader.native_dataset import NativeDataset, Refusal
-from .._loader.view import Line
-from .core_pictures import CorePictures
+from .._loader.native_dataset import NativeDataset
+from .._loader.view import Line, View
 from .dataset import ImageDataset
-from .seen import HasPictures
-from .view import ImageView
 
 
 class PicturesBeside(ImageDataset):
@@ -32,8 +28,8 @@ class PicturesBeside(ImageDataset):
     def _stand_beside(self, rows: NativeDataset) -> None:
         """Takes the rows. Before `_begin`."""
         view = rows._native_view()
-        if isinstance(view, Refusal):
-            raise errors.OptionError(f"the rows beside pictures must be made natively: {view.why}")
+        if isinstance(view, Reason):
+            raise errors.OptionError(f"the rows beside pictures must be made natively: {view}")
         self._rows = rows
         self._row_names = tuple(rows[0]) if len(rows) else ()
 
@@ -61,14 +57,9 @@ class PicturesBeside(ImageDataset):
         )  # together: texts of a batch are padded alike
         return [row | more for (_, row), more in zip(made, list(beside), strict=True)]
 
-    def _new_view(
-        self,
-        datasets: Sequence[Any],
-        index_map: IntArray | None,
-        cores: Sequence[CorePictures],
-        generator: torch.Generator | None = None,
-    ) -> ImageView:
-        return ViewBeside(datasets, index_map, cores, generator)
+    def _columns(self, parts: Sequence[Any], starts: IntArray) -> list[ExtraColumns]:
+        rows: View = self._rows._joined([part._rows for part in parts], None)
+        return [*super()._columns(parts, starts), RowColumns(rows, len(self._row_names))]
 
     def _sample_signature(self) -> tuple[Any, ...]:
         return (*super()._sample_signature(), *self._rows._sample_signature())
@@ -79,54 +70,22 @@ class PicturesBeside(ImageDataset):
         ]
 
 
-class ViewBeside(ImageView):
-    """Such pictures. What stands beside is made when a batch is handed out, by the thread that asks."""
+class RowColumns(ExtraColumns):
+    """The values of a row of another dataset, made when a batch is handed out, by the thread that asks.
 
-    def __init__(
-        self,
-        datasets: Sequence[HasPictures],
-        index_map: IntArray | None,
-        cores: Sequence[CorePictures],
-        generator: torch.Generator | None = None,
-    ) -> None:
-        super().__init__(datasets, index_map, cores, generator)
-        self.has_more = True
-        parts: list[Any] = list(datasets)
-        self._beside = parts[0]._rows._joined([part._rows for part in parts], None)
-        self._row_names = parts[0]._row_names
+    Args:
+        rows: of as many rows as there are pictures.
+        width: values of a row.
+    """
+
+    def __init__(self, rows: View, width: int) -> None:
+        self._rows, self.width = rows, width
         self._filler: Filler | None = None
 
-    def _rows_at(self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None) -> IntArray:
-        """The numbers of the rows, among those of all datasets."""
-        rows = np.asarray(indices, np.int64) % len(self)  # negative ones count from the end
-        if self._map is not None:
-            rows = self._map[rows]
-        for position, used in (replaced or {}).items():  # of the same dataset
-            start = self._starts[np.searchsorted(self._starts, rows[position], "right") - 1]
-            rows[position] = start + used
-        return rows
-
-    def more(
-        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
-    ) -> tuple[Any, ...]:
-        """What is asked for of the pictures, and then the rows' values: those of what stands in."""
-        own = super().more(indices, replaced) if any(self._with) else ()
+    def values(self, rows: IntArray) -> Sequence[Any]:
+        """See the base class."""
         filler = self._filler
         if filler is None or filler.pid != os.getpid():
-            filler = self._filler = Filler(self._beside, hands_over=False)
-        batch = filler.fill(array("q", self._rows_at(indices, replaced).tobytes()))
-        return *own, *batch.collated().values()
-
-    def rows(
-        self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()
-    ) -> list[Any]:
-        """See View."""
-        own = sum(self._with)
-        rows = super().rows(images, labels, more[:own])
-        columns = [
-            [value.clone() for value in values.unbind(0)] if isinstance(values, torch.Tensor) else values
-            for values in more[own:]
-        ]
-        for row, values in zip(rows, zip(*columns, strict=True), strict=True):
-            row.update(zip(self._row_names, values, strict=True))
-        return rows
+            filler = self._filler = Filler(self._rows, hands_over=False)
+        batch = filler.fill(array("q", rows.tobytes()))
+        return [*batch.collated().values()]

@@ -11,7 +11,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .._core.in_python import timed
+from .._core import reason
+from .._core.reason import timed
 from .._late import functions
 from .._late.arrays import LateArray, untouched
 from .._late.picture import LateImage
@@ -25,7 +26,6 @@ from .late_program import LateProgram, PictureProgram
 from .unchanged import Unchanged
 
 counts = {"native": 0, "python": 0}
-reasons: dict[str, int] = {}  # why a Compose ran in Python
 
 
 def _is_itself(compose: Any) -> bool:
@@ -95,7 +95,7 @@ class _Compiled:
                 self.begin = PictureProgram(plan)
                 members = plan.rest
             if self.begin is not None or any(map(transforms.converts, members)):
-                self.ending = Ending(members, plan.why_python)
+                self.ending = Ending(members, plan.reason)
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
@@ -118,7 +118,7 @@ def _natively(compose: Any, image: LateImage, own: Callable[..., Any]) -> tuple[
     if compiled.program is None:
         _note(compiled.plan)
         if compiled.ending is None:
-            with timed(compiled.plan.why_python):
+            with timed(compiled.plan.reason):
                 return (own(compose, image),)
         if compiled.begin is None:
             return (compiled.ending(image),)
@@ -134,7 +134,7 @@ def _natively(compose: Any, image: LateImage, own: Callable[..., Any]) -> tuple[
     counts["native"] += 1
     made: Any = sample
     if compiled.plan.rest:
-        with timed(compiled.plan.why_python):
+        with timed(compiled.plan.reason):
             for transform in compiled.plan.rest:
                 made = transform(made)
     return (made,)
@@ -142,6 +142,4 @@ def _natively(compose: Any, image: LateImage, own: Callable[..., Any]) -> tuple[
 
 def _note(plan: Plan) -> None:
     counts["python"] += 1
-    why = plan.why_python
-    if why in reasons or len(reasons) < 20:
-        reasons[why] = reasons.get(why, 0) + 1
+    reason.process.note(plan.reason)

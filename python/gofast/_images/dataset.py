@@ -16,12 +16,14 @@ from .._core import codecs
 from .._core.arguments import checked
 from .._core.generators import Generators
 from .._core.indices import listed
+from .._core.reason import Reason
 from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
 from .._loader.draws import Place
 from .._loader.explain import overrides
+from .._loader.extra_columns import ExtraColumns
 from .._loader.getitems import getitems
-from .._loader.native_dataset import NativeDataset, Refusal, overridden
+from .._loader.native_dataset import NativeDataset, overridden
 from .._loader.view import Line, Output, called, check_callable, row_index_error
 from .._plan.compile import Plan
 from . import rescue, vision
@@ -31,6 +33,7 @@ from .files import Files
 from .kept_records import Kept
 from .listing import Listing
 from .options import PictureOptions
+from .source_columns import NumberColumn, PathColumn
 from .view import ImageView
 from .work import Making, Work
 
@@ -248,16 +251,18 @@ class ImageDataset(NativeDataset):
         return lines + overrides(self, ImageDataset, "samples")
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
-        return self._new_view(parts, index_map, [part._core() for part in parts])
+        return ImageView(parts, index_map, [part._core() for part in parts])
 
-    def _new_view(
-        self,
-        datasets: Sequence[Any],
-        index_map: IntArray | None,
-        cores: Sequence[CorePictures],
-        generator: torch.Generator | None = None,
-    ) -> ImageView:
-        return ImageView(datasets, index_map, cores, generator)
+    def _columns(self, parts: Sequence[Any], starts: IntArray) -> list[ExtraColumns]:
+        made: list[ExtraColumns] = [NumberColumn(starts)] if self._options.return_index else []
+        return [*made, PathColumn(parts, starts)] if self._options.return_path else made
+
+    @property
+    def _alone(self) -> bool:
+        return self._output == "tuple"
+
+    def _attributes(self) -> tuple[Any, ...]:
+        return (self.transform,)
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""
@@ -278,24 +283,24 @@ class ImageDataset(NativeDataset):
     def _keeps(self) -> Kept | None:
         return self._here().kept if self._options.cache is not None and self._reader is None else None
 
-    def _native_view(self) -> ImageView | Refusal:
+    def _native_view(self) -> ImageView | Reason:
         """A view for gofast.DataLoader."""
         refused = overridden(self, ImageDataset)
         if refused is not None:
             return refused
         self._listing.take_over()
         if not self._listing.readable:
-            return Refusal("samples holds something else than (path, label)")
+            return Reason("samples holds something else than (path, label)")
         if self._reader is not None:
-            return Refusal(f"loader={called(self.loader)} runs in Python: it reads the pictures")
+            return Reason(f"loader={called(self.loader)} runs in Python: it reads the pictures")
         if self.target_transform is not None and self._has_labels:
-            return Refusal(f"target_transform={called(self.target_transform)} runs in Python")
+            return Reason(f"target_transform={called(self.target_transform)} runs in Python")
         if self._native_labels != self._has_labels:
-            return Refusal("the labels are not whole numbers of 32 bits")
+            return Reason("the labels are not whole numbers of 32 bits")
         work = self._here()
         if work.kept is not None:
             work.kept.refresh()
-        return work.view if work.finished else Refusal(work.plan.why_python)
+        return work.view if work.finished else work.plan.reason
 
     def _here(self) -> Work:
         """What this process makes samples with, for the transform as it is now."""

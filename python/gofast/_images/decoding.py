@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from .._loader.core_dataset import IntArray
+from .._loader.extra_columns import ExtraColumns
 from .._loader.places import lie_together
 from .._loader.view import Output
 from . import draws, pillow
@@ -66,6 +68,7 @@ class DecodingLane:
     _names = ("image",)
     _listing: Any = None
     _native_labels = False
+    _alone = True
     _reader = None
 
     def __init__(
@@ -83,6 +86,12 @@ class DecodingLane:
         self._threads, self._generator = threads, generator
         self._drawn, self._made = array("i"), list[Any]()  # of the batch that was begun
         self._work: Work | None = None
+
+    def _columns(self, parts: Sequence[Any], starts: IntArray) -> Sequence[ExtraColumns]:
+        return ()
+
+    def _attributes(self) -> tuple[Any, ...]:
+        return (self.transform,)
 
     def takes(self, count: int, paths: bool) -> bool:
         """Whether a batch of so many can be made here."""

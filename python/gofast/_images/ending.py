@@ -9,7 +9,7 @@ from typing import Any
 from PIL import Image
 
 from .._core.codecs import SLACK
-from .._core.in_python import timed
+from .._core.reason import Reason, timed
 from .._late.arguments import too_large
 from .._late.arrays import LateArray, untouched
 from .._late.picture import LateImage
@@ -40,7 +40,7 @@ class Ending:
         why: the first of them is left to Python.
     """
 
-    def __init__(self, transforms: Iterable[Any], why: str) -> None:
+    def __init__(self, transforms: Iterable[Any], why: Reason) -> None:
         chain = list(transforms)
         at = next((i for i, transform in enumerate(chain) if converts(transform)), len(chain))
         self._before, self._end = [_faster(transform) for transform in chain[:at]], chain[at:]
@@ -59,7 +59,7 @@ class Ending:
                 made = transform(made)
         return made
 
-    def _natively(self, picture: Any) -> tuple[Any, list[Any], str] | None:
+    def _natively(self, picture: Any) -> tuple[Any, list[Any], Reason] | None:
         """What the end's first transforms make, the others and why; None where Python must do it."""
         if type(picture) not in (LateImage, LateArray, Image.Image) or picture.mode != "RGB":
             return None
@@ -80,7 +80,7 @@ class Ending:
             sample = program.sample(size, picture.tobytes("raw", "RGBX") + SLACK, size, b"")
         else:
             sample = program.of(size, late)
-        return None if sample is None else (sample, plan.rest, plan.why_python)
+        return None if sample is None else (sample, plan.rest, plan.reason)
 
     def _compiled(self, size: tuple[int, int]) -> tuple[LateProgram, Plan] | None:
         width, height = size

@@ -6,19 +6,19 @@ module is what makes it look.
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import os
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._loader.core_dataset import IntArray
-from .._loader.native_dataset import STANDING_IN, Refusal
+from .._core.reason import Reason
+from .._loader.native_dataset import STANDING_IN
 from .._loader.view import Line, called
 from . import kept_paths
 from .bad_samples import BadSamples
-from .core_pictures import CorePictures
 from .dataset import ImageDataset
 from .listing import Listing
 from .options import PictureOptions
@@ -71,7 +71,7 @@ class FolderStandIn(ImageDataset):
         self._where = ""  # the folder that their paths start from
 
     def _attributes(self) -> tuple[Any, ...]:
-        """What samples are made of, beside what lies in lists, files and transforms."""
+        """See HasPictures: torchvision's datasets count no changes."""
         dataset = self._of()
         assert dataset is not None
         held = vars(dataset)
@@ -124,45 +124,19 @@ class FolderStandIn(ImageDataset):
     def _called(self) -> str:
         return self._name
 
-    def _native_view(self) -> ImageView | Refusal:
+    def _native_view(self) -> ImageView | Reason:
         why = self._take()
-        view = Refusal(f"{self._called}: {why}") if why else super()._native_view()
-        if not isinstance(view, Refusal):
-            return self._joined([self], None)
-        view.of = self
-        return view
-
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
-        return _View(parts, index_map, [part._core() for part in parts])
+        view = Reason(why, self._called) if why else super()._native_view()
+        return dataclasses.replace(view, of=self) if isinstance(view, Reason) else view
 
     def _sample_signature(self) -> tuple[Any, ...]:
-        return "torchvision's", *super()._sample_signature()  # whose view looks at the datasets
+        return "torchvision's", *super()._sample_signature()
 
     def _explained(self) -> list[Line]:
         view = self._native_view()
-        if isinstance(view, Refusal):
-            return [(self._called, "Python", f"torchvision's own code: {view.why}")]
+        if isinstance(view, Reason):
+            return [(self._called, "Python", f"torchvision's own code: {view}")]
         return [(self._called, "C", "torchvision's list of files"), *super()._explained()]
-
-
-class _View(ImageView):
-    """The pictures of such datasets."""
-
-    datasets: tuple[FolderStandIn, ...]
-
-    def __init__(
-        self, datasets: Sequence[FolderStandIn], index_map: IntArray | None, cores: Sequence[CorePictures]
-    ) -> None:
-        super().__init__(datasets, index_map, cores)
-        self._seen = [(dataset, dataset._attributes()) for dataset in datasets]
-
-    def watch(self) -> Callable[[], bool]:
-        """Looks at the datasets' attributes too: torchvision's count no changes."""
-        same_transforms, seen = super().watch(), self._seen
-        return lambda: (
-            all(all(map(operator.is_, dataset._attributes(), then)) for dataset, then in seen)
-            and same_transforms()
-        )
 
 
 _known: weakref.WeakKeyDictionary[Any, weakref.ref[FolderStandIn]] = weakref.WeakKeyDictionary()

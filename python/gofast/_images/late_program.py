@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 import torch
 
 from .._core import codecs, generators
-from .._core.in_python import Spent
 from .._core.native import Picture
+from .._core.spent import Spent
 from .._late.opened_image import LateMaking
 from .._late.picture import LateImage
 from .._late.source import Pixels, Source, SourceState

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import operator
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core.reason import Reason
 from .._loader.core_dataset import IntArray
-from .._loader.native_dataset import NativeDataset, Refusal
+from .._loader.native_dataset import NativeDataset
 from .._loader.view import Line, Output, View, called
 from .._plan.compile import Plan, compile
 from . import pillow
@@ -17,9 +17,10 @@ from .bad_samples import BadSamples
 from .core_pictures import CorePictures
 from .draws import rounding
 from .options import PictureOptions
-from .pixel_view import Labels, PixelView, Seen
-from .pixels import Pixels, layout_of
+from .pixels import Pixels
+from .seen import same_attributes
 from .unchanged import Unchanged
+from .view import ImageView
 
 
 class StandIn(NativeDataset):
@@ -31,6 +32,7 @@ class StandIn(NativeDataset):
     _steady = False
     _output: Output = "tuple"
     _names: tuple[str, ...] = ("image", "label")
+    _alone = True
     _native_labels = False
     _reader = None
     _listing: Any = None
@@ -42,9 +44,9 @@ class StandIn(NativeDataset):
         self._called = type(dataset).__name__
         self._options, self._bad = PictureOptions(), BadSamples("raise", None)
         # Of the view that was made last, if there was one:
-        self._view: PixelView | None = None
+        self._view: ImageView | None = None
         self.transform: Callable[[Any], Any] | None = None
-        self._seen = Seen((), ())
+        self._seen: tuple[Any, ...] = ()
         self._transforms = Unchanged(None)
 
     @property
@@ -57,57 +59,53 @@ class StandIn(NativeDataset):
         return len(self._dataset)
 
     def _attributes(self) -> tuple[Any, ...]:
-        """What samples are made of, beside the insides of the transform: data, labels, transform,
-        target_transform, and whatever else."""
+        """See HasPictures: the layout of the data, data, labels, transform, target_transform, and whatever
+        else."""
         raise NotImplementedError
 
     def _pixels(self) -> Pixels | str:
         """The dataset's pictures, or why its data are none that its ``__getitem__`` takes."""
         raise NotImplementedError
 
-    def _new_labels(self, attributes: tuple[Any, ...], count: int) -> Labels | Refusal:
-        """The labels of so many pictures."""
-        raise NotImplementedError
+    def _take(self, attributes: tuple[Any, ...], count: int) -> str:
+        """Takes over the labels of so many pictures. Returns why that cannot be, or nothing."""
+        return ""
 
     def _image(self, sample: int) -> Any:
         """What the transform is given of a sample."""
         raise NotImplementedError
 
-    def _is_as(self, seen: Seen) -> bool:
-        now = self._attributes()
-        return all(map(operator.is_, now, seen.attributes)) and layout_of(now[0]) == seen.layout
-
-    def _native_view(self) -> View | Refusal:
-        if self._view is None or not self._is_as(self._seen) or not self._transforms():
+    def _native_view(self) -> View | Reason:
+        same = self._view is not None and same_attributes(self._attributes(), self._seen)
+        if self._view is None or not same or not self._transforms():
             self._view = None  # what is refused may hold the dataset: nothing of it is kept
             made = self._new_view()
-            if isinstance(made, Refusal):
+            if isinstance(made, Reason):
                 return made
             self._view = made
         return self._view
 
-    def _new_view(self) -> PixelView | Refusal:
-        attributes = data, _, transform, target_transform, *_ = self._attributes()
+    def _new_view(self) -> ImageView | Reason:
+        attributes = _, _, _, transform, target_transform, *_ = self._attributes()
         files = self._pixels()
         if isinstance(files, str):
-            return Refusal(f"{self._called}: {files}")
+            return Reason(files, self._called)
         if target_transform is not None:
-            return Refusal(f"target_transform={called(target_transform)} runs in Python")
-        labels = self._new_labels(attributes, files.count)
-        if isinstance(labels, Refusal):
-            return labels
+            return Reason(f"target_transform={called(target_transform)} runs in Python")
+        why = self._take(attributes, files.count)
+        if why:
+            return Reason(why, self._called)
         transforms = Unchanged(transform)
         plan = _compiled(transform, files)
         if not plan.native or plan.hands_over == "pil" or plan.shape is None:
-            return Refusal(plan.why_python)
+            return plan.reason
         core = CorePictures(files, plan, plan.shape, False, pillow.max_pixels())
-        self._labels = labels
-        self._seen, self._transforms = Seen(attributes, layout_of(data)), transforms
+        self._seen, self._transforms = attributes, transforms
         self.transform, self._files, self._core = transform, files, core
         return self._joined([self], None)
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> PixelView:
-        return PixelView(parts, index_map, [part._core for part in parts])
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
+        return ImageView(parts, index_map, [part._core for part in parts])
 
     def _sample_signature(self) -> tuple[Any, ...]:
         plan = self._core.plan
@@ -121,13 +119,13 @@ class StandIn(NativeDataset):
         if isinstance(files, str):
             return [(self._called, "Python", files)]
         what = f"{files.count} pictures{self._whose}, in memory"
-        if not isinstance(view, Refusal):
+        if not isinstance(view, Reason):
             return [
                 (self._called, "C", what),
                 *((line.name, "C", line.what) for line in self._core.plan.report),
                 *self._rest,
             ]
-        return [(self._called, "Python", f"{what}: {view.why}")]
+        return [(self._called, "Python", f"{what}: {view}")]
 
 
 def _compiled(transform: Any, files: Pixels) -> Plan:

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from .._core.reason import NotNative
 from .._plan.state import State
 from .._plan.transforms import environment, identify
 from .._plan.translate import translate
-from .._plan.values import NotNative
 from .unchanged import Unchanged
 
 _MOST_WIDTHS = 8  # of tensors; torch makes others

@@ -35,6 +35,7 @@ class PictureFiles:
         fallbacks: int64 [64], pictures that Pillow decoded, each process in a place of its own.
         epoch: int64 [1], what ``set_epoch`` said.
         called: what explain calls them.
+        are_pixels: they are no files, but pixels of the user's, who may write to them.
         contents: the files' bytes, where they lie in memory and a path is only a name; else None.
     """
 
@@ -43,6 +44,7 @@ class PictureFiles:
     contents: Sequence[Any] | None
     called = "files"
     _lasting = True  # they come again in each epoch
+    are_pixels = False
 
     @staticmethod
     def found_bytes(count: int) -> int:

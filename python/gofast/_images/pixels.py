@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,21 @@ def taken(data: Any, order: str) -> Pictures | str:
     return data.transpose(0, 2, 3, 1) if order == "chw" else data
 
 
-def layout_of(data: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+class Layout(NamedTuple):
     """The address of an array's or a tensor's first element, its shape and strides."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def layout_of(data: Any) -> Layout | None:
+    """How an array or a tensor lies in memory now; None of anything else."""
     if isinstance(data, torch.Tensor):
-        return data.data_ptr(), tuple(data.shape), data.stride()
-    return data.__array_interface__["data"][0], data.shape, data.strides
+        return Layout(data.data_ptr(), tuple(data.shape), data.stride())
+    if isinstance(data, np.ndarray):
+        return Layout(data.__array_interface__["data"][0], data.shape, data.strides)
+    return None
 
 
 class Pixels(PictureFiles):
@@ -51,6 +61,8 @@ class Pixels(PictureFiles):
         pictures: uint8 [n, height, width] or [n, height, width, 3], with any strides; kept alive.
         kind: what a transform is given: PIL images, or tensors [channels, height, width].
     """
+
+    are_pixels = True
 
     def __init__(self, pictures: Pictures, kind: Kind = "pil") -> None:
         self._pictures, self._kind = pictures, kind
@@ -76,7 +88,9 @@ class Pixels(PictureFiles):
 
     def addresses(self, seed: int, labels: bool) -> picture_operations.Files:
         """See the base class. Labels are not the core's."""
-        (address, shape, strides), state = layout_of(self._pictures), self.state()
+        layout, state = layout_of(self._pictures), self.state()
+        assert layout is not None
+        address, shape, strides = layout
         return {
             "count": self.count,
             "file": None,

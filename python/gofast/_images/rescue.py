@@ -171,6 +171,9 @@ def rescue(place: SamplePlace, sample: int, fault: Fault) -> int:
         ChangedError: the picture is not of the size for which was drawn.
     """
     dataset, files = place.dataset, place.core.files
+    if files.are_pixels:
+        _make_of_pixels(place, sample, fault)
+        return sample
     try:
         image = _open_sample(files, sample, fault)
         _check_size(place, sample, image.size)
@@ -192,6 +195,19 @@ def rescue(place: SamplePlace, sample: int, fault: Fault) -> int:
 
         place.make_of_no_file(Image.new("RGB", _size_to_be(files, sample)), sample, 0)
     return sample
+
+
+def _make_of_pixels(place: SamplePlace, sample: int, fault: Fault) -> None:
+    """Makes a sample of pixels in memory by the transforms themselves, where nothing was drawn."""
+    place.is_read = True
+    if fault.code == Code.CROP:
+        raise ValueError(fault.text)
+    if fault.code == Code.MEMORY:
+        raise MemoryError(fault.text)
+    dataset: Any = place.dataset
+    place.make_by_transforms(
+        dataset._image(sample), errors.UnsupportedError(f"sample {sample}: {fault.text}")
+    )
 
 
 def _replace(place: SamplePlace, sample: int, error: Exception) -> int:
@@ -230,7 +246,7 @@ def _open_sample(files: PictureFiles, sample: int, fault: Fault) -> Image.Image:
     image = open_picture(files, sample, fault)
     files.count_fallback()
     pillow.opened += 1
-    counts.here().fallback(f"picture: {fault.text}")
+    counts.here().fallback(fault.text, "picture")
     return image
 
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from .._loader.native_dataset import STANDING_IN, Refusal
+from .._loader.core_dataset import IntArray
+from .._loader.extra_columns import ExtraColumns
+from .._loader.native_dataset import STANDING_IN
 from .memory_pictures import StandIn
-from .pixel_view import Labels, are_labels
-from .pixels import Pixels, taken
+from .own_labels import Labels, OwnLabels, are_labels
+from .pixels import Pixels, layout_of, taken
 
 
 class Form(NamedTuple):
@@ -68,7 +70,7 @@ class TorchvisionsPictures(StandIn):
     def _attributes(self) -> tuple[Any, ...]:
         held = vars(self._dataset)
         names = "data", self._form.labels, "transform", "target_transform", "compat", "__getitems__"
-        return tuple(held.get(name) for name in names)
+        return (layout_of(held.get("data")), *map(held.get, names))
 
     def _pixels(self) -> Pixels | str:
         held = vars(self._dataset)
@@ -81,12 +83,16 @@ class TorchvisionsPictures(StandIn):
         pictures = taken(data, self._form.order)
         return pictures if isinstance(pictures, str) else Pixels(pictures)
 
-    def _new_labels(self, attributes: tuple[Any, ...], count: int) -> Labels | Refusal:
-        _, labels, _, _, compat, _ = attributes
+    def _take(self, attributes: tuple[Any, ...], count: int) -> str:
+        _, _, labels, _, _, compat, _ = attributes
         each, whole = self._form.label(bool(compat))
         if not are_labels(labels, count, whole):
-            return Refusal(f"{self._called}: {self._form.labels} has no number for each picture")
-        return Labels(labels, each, whole)
+            return f"{self._form.labels} has no number for each picture"
+        self._labels = Labels(labels, each, whole)
+        return ""
+
+    def _columns(self, parts: Sequence[Any], starts: IntArray) -> Sequence[ExtraColumns]:
+        return [OwnLabels([part._labels for part in parts], starts)]
 
     def _image(self, sample: int) -> Any:
         from PIL import Image

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import bisect
 import ctypes
-import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +16,12 @@ from .._core.picture_operations import TorchWords
 from .._loader.core_dataset import IntArray, joined
 from .._loader.draws import Place
 from .._loader.filler import threads_here
-from .._loader.view import View, row_index_error
+from .._loader.view import Form, View, row_index_error
 from .._loader.wire import Wire, alike
 from .._loader.workers import Workers
 from . import draws, pillow, rescue
 from .core_pictures import CorePictures
-from .seen import HasPictures
+from .seen import HasPictures, same_attributes
 from .unchanged import Unchanged
 
 
@@ -39,8 +37,6 @@ class ImageView(View):
         rng: where from: "torch" or "stateless".
     """
 
-    heavy = True
-
     def __init__(
         self,
         datasets: Sequence[HasPictures],
@@ -48,33 +44,27 @@ class ImageView(View):
         cores: Sequence[CorePictures],
         generator: torch.Generator | None = None,
     ) -> None:
-        first = datasets[0]
-        self._starts = list(itertools.accumulate(self._counts(datasets), initial=0))
-        plan, shape = cores[0].plan, cores[0].shape
+        first, plan, shape = datasets[0], cores[0].plan, cores[0].shape
+        labels = torch.int64 if first._native_labels else None
+        size, dtype = tuple(shape or ()), getattr(torch, plan.dtype)
+        form = Form(first._output, first._names, size, dtype, labels, (), first._alone)
+        super().__init__(datasets, index_map, form, cores)
+        self.carry(first._columns(datasets, self.starts))
         self._pictures = shape is None
+        if self._pictures:
+            self.row_bytes = pillow.PICTURE_BYTES
+        self.heavy = not cores[0].files.are_pixels
         self._channels_last = cores[0].channels_last
-        self._lay_out(datasets, cores, index_map)
+        self.as_made = not self._channels_last
         self.draws, self.rng, self._generator = plan.draws, first._options.rng, generator
         self.needs_size, self.draws_python = plan.needs_size, plan.draws_python
         self.torch_words: Sequence[TorchWords] = cores[0].torch_words
         self._strides, self._hands_over = plan.strides, plan.hands_over
         self._raw: list[CorePictures] = []  # of each dataset, once there is a wire
         self._helpers: tuple[int, tuple[int, int]] | None = None  # of this process
-        self.output, self.keys = first._output, first._names
-        self._with = first._options.return_index, first._options.return_path
-        self.has_more = any(self._with)
-        self.bare = first._output == "tuple"
-        self.label_dtype = torch.int64 if first._native_labels else None
         # A sample that is a tv_tensors.Image alone keeps its class, for which torch's collate wants a list.
         alone = self.bare and self.label_dtype is None and not self.has_more
         self.lists = alone and plan.hands_over == "tv_image"
-        self.label_shape = ()
-        self.row_bytes = pillow.PICTURE_BYTES
-        if shape is not None:
-            self.row_bytes = int(np.prod(shape)) * getattr(torch, plan.dtype).itemsize
-
-    def _counts(self, datasets: Sequence[HasPictures]) -> list[int]:
-        return [len(dataset._files) for dataset in datasets]  # a subclass may have another __len__
 
     @property
     def helpers(self) -> tuple[int, int]:
@@ -90,10 +80,11 @@ class ImageView(View):
         return rescue.size_of(self._cores[part].files, sample)
 
     def unreadable(self, index: int) -> Exception | None:
-        """Asks Pillow, which reads a picture before anything is drawn for it."""
-        part, sample = self._locate(index)
-        dataset = self.datasets[part]
-        return rescue.unreadable(dataset, sample) if dataset._bad.on_error == "raise" else None
+        """Asks Pillow, which reads a file before anything is drawn for it."""
+        dataset, sample = self.locate(index)
+        if dataset._files.are_pixels or dataset._bad.on_error != "raise":
+            return None
+        return rescue.unreadable(dataset, sample)
 
     @property
     def epochs(self) -> tuple[int, ...]:
@@ -103,10 +94,10 @@ class ImageView(View):
         return tuple(int(dataset._files.epoch[0]) for dataset in self.datasets)
 
     def watch(self) -> Callable[[], bool]:
-        """Looks whether transforms are those that were compiled."""
-        held = [(dataset, dataset.transform) for dataset in self.datasets]
-        unchanged = Unchanged([transform for _, transform in held])
-        return lambda: all(dataset.transform is transform for dataset, transform in held) and unchanged()
+        """Looks whether transforms are those that were compiled, and at what nobody counts the changes of."""
+        held = [(dataset, dataset._attributes()) for dataset in self.datasets]
+        unchanged = Unchanged([dataset.transform for dataset in self.datasets])
+        return lambda: all(same_attributes(of._attributes(), then) for of, then in held) and unchanged()
 
     def forget(self, indices: Sequence[int]) -> None:
         """Forgets the sizes of these samples' pictures: they are read again before the next draw."""
@@ -124,22 +115,6 @@ class ImageView(View):
 
         wrapped: torch.Tensor = tv_tensors.Image(image)
         return wrapped
-
-    def more(
-        self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None = None
-    ) -> tuple[Any, ...]:
-        """Indices, int64 [n], and paths, as far as they are asked for: those of what stands in."""
-        if not self.has_more:
-            return ()
-        places = [self.locate(int(index)) for index in indices]
-        for position, used in (replaced or {}).items():
-            places[position] = places[position][0], used
-        numbers = torch.tensor([sample for _, sample in places], dtype=torch.int64)
-        if not self._with[1]:
-            return (numbers,)
-        paths = [dataset._listing.path(sample) for dataset, sample in places]
-        named = paths if self.output == "dict" else tuple(paths)
-        return (numbers, named) if self._with[0] else (named,)
 
     def row_labels(self, labels: torch.Tensor) -> list[Any]:
         """Class numbers, as torchvision's datasets give them: of the type that `samples` has."""
@@ -240,8 +215,8 @@ class ImageView(View):
         at = index + len(self) if index < 0 else index
         if self._map is not None:
             at = int(self._map[at])
-        part = bisect.bisect_right(self._starts, at) - 1
-        return part, at - self._starts[part]
+        part = int(np.searchsorted(self.starts, at, "right")) - 1
+        return part, at - int(self.starts[part])
 
 
 def faults_of(

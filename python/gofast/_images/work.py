@@ -84,9 +84,9 @@ class Work:
         most = pillow.max_pixels()
         self.kept = self._kept(dataset, plan)
         self.core = CorePictures(files, plan, shape, last, most, labels, seed, kept=self.kept)
-        new_view = getattr(dataset, "_new_view", ImageView)
-        self.view: ImageView = new_view([dataset], None, [self.core], generator if self.finished else None)
-        fallback.warn_of_transform(dataset._called, plan.report)
+        self.view = ImageView([dataset], None, [self.core], generator if self.finished else None)
+        if plan.rest and not plan.native_part:
+            fallback.warn_of_transform(dataset._called, plan.reason)
         if dataset._options.channels_last and not self.finished:
             fallback.warn_of_channels_last()
         self._filling = threads, hands_over
@@ -263,7 +263,7 @@ class Work:
             if transform and known and known.name == "Compose" and not self.plan.native_part:
                 self._ending = transform  # of late pictures it makes tensors natively whose strides it knows
             else:
-                self._ending = Ending(self.plan.rest, self.plan.why_python)
+                self._ending = Ending(self.plan.rest, self.plan.reason)
         return self._dataset._rounded(self._ending(picture))
 
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 from .._core import codecs
-from .._core.in_python import Spent
+from .._core.spent import Spent
 from .._core.stamp import Stamp
 from .open_file import OpenFile, make_room
 from .other_modes import OTHERS, LateOther

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import JpegImagePlugin
 
 from .._core import codecs
-from .._core.in_python import Spent
+from .._core.spent import Spent
 from .._loader.counts import here
 from . import chain as chains
 from .open_file import OpenFile
@@ -68,7 +68,7 @@ class Counts:
     def left_to_pillow(self, image: Image.Image) -> None:
         """Counts a picture of Pillow's own."""
         self.pillow += 1
-        here().fallback(f"picture: {image.format}, mode {image.mode}: Pillow decodes it")
+        here().fallback(f"{image.format}, mode {image.mode}: Pillow decodes it", "picture")
 
 
 counts = Counts()

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .._core.reason import NotNative
 from .._core.signals import by_handler
 
 _MOST_BYTES = 8 << 20  # of a copy: to make it takes 14 to 27 ms for each worker and epoch; a fork some 20 ms
@@ -54,15 +55,11 @@ _UNSEEN = {"__annotate_func__", "_abc_impl"}  # Python's own
 _PER_CLASS = "it assigns to an attribute, perhaps of a class"
 
 
-class Uncopied(Exception):
-    """What keeps a function from being copied for a worker; the text says it."""
-
-
 class Copies:
     """Makes the copies of a function, all of the moment when this was made.
 
     Raises:
-        Uncopied: they would not be as torch's workers have them.
+        NotNative: they would not be as torch's workers have them.
     """
 
     def __init__(self, function: Any) -> None:
@@ -72,14 +69,14 @@ class Copies:
             pickler.dump(function)
             self._bytes, self._shared = room.getvalue(), pickler.shared
             self._first = [self.make()]  # what cannot be loaded is not copied either
-        except Uncopied:
+        except NotNative:
             raise
         except Exception as error:  # of pickle, and of the user's attributes
             if by_handler(error):
                 raise
-            raise Uncopied(f"it cannot be copied ({type(error).__name__}: {error})"[:200]) from None
+            raise NotNative(f"it cannot be copied ({type(error).__name__}: {error})"[:200]) from None
         if pickler.classes and pickler.assigns:
-            raise Uncopied(_PER_CLASS)
+            raise NotNative(_PER_CLASS)
 
     def make(self) -> Any:
         """One of them."""
@@ -100,7 +97,7 @@ def loaded(data: bytes, shared: list[Any]) -> Any:
 class _Room(io.BytesIO):
     def write(self, data: Any) -> int:
         if self.tell() + memoryview(data).nbytes > _MOST_BYTES:
-            raise Uncopied(f"it holds more than {_MOST_BYTES >> 20} MiB")
+            raise NotNative(f"it holds more than {_MOST_BYTES >> 20} MiB")
         return super().write(data)
 
 
@@ -135,11 +132,11 @@ class _Pickler(pickle.Pickler):
             return types.CellType, (), value.cell_contents, None, None, _fill
         tensor: Any = value if isinstance(value, torch.Tensor) else None
         if tensor is not None and (tensor.device.type != "cpu" or tensor.is_shared()):
-            raise Uncopied("it uses a tensor that processes share")
+            raise NotNative("it uses a tensor that processes share")
         if isinstance(value, (Iterator, np.memmap, functools._lru_cache_wrapper)) or (
             isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType)
         ):
-            raise Uncopied(f"it uses {_called(value)}, which cannot be copied")
+            raise NotNative(f"it uses {_called(value)}, which cannot be copied")
         self._alone(value)
         self._check(type(value))
         self._instance_of = type(value)
@@ -155,7 +152,7 @@ class _Pickler(pickle.Pickler):
         while isinstance(value, np.ndarray):
             value, root = value.base, value.__array_interface__["data"][0]
         if root and root in self._memory:
-            raise Uncopied("it uses tensors or arrays that share memory")
+            raise NotNative("it uses tensors or arrays that share memory")
         self._memory.add(root)
 
     def _function(self, old: types.FunctionType) -> Any:
@@ -177,15 +174,15 @@ class _Pickler(pickle.Pickler):
         self.assigns |= bool(used["assigned"])
         foreign = [one for one in sorted(used["imports"]) if one.partition(".")[0] not in _LIBRARIES]
         if foreign:
-            raise Uncopied(f"{name} imports {foreign[0]}")
+            raise NotNative(f"{name} imports {foreign[0]}")
         names = used["globals"] | used["attributes"]
         for one in sorted(names):
             if one in _ACTING or (one.startswith(("set_", "__")) and one not in _HARMLESS):
-                raise Uncopied(f"{name} uses {one}")
+                raise NotNative(f"{name} uses {one}")
         if used["assigned"] and names & {"type", "__class__"}:
-            raise Uncopied(_PER_CLASS)
+            raise NotNative(_PER_CLASS)
         if used["written"] and not own:
-            raise Uncopied(f"{name} assigns to {min(used['written'])}")
+            raise NotNative(f"{name} assigns to {min(used['written'])}")
         return used
 
     def _check(self, value: Any) -> None:
@@ -201,11 +198,11 @@ class _Pickler(pickle.Pickler):
                 if not _is_known(base):
                     (self._enum if issubclass(value, enum.Enum) else self._class)(base)
         elif isinstance(value, types.ModuleType):
-            raise Uncopied(f"it uses the module {value.__name__}, which others may change")
+            raise NotNative(f"it uses the module {value.__name__}, which others may change")
         elif isinstance(value, types.FunctionType):
             self._shared_code(value)
         elif isinstance(value, classmethod) and used_by(value.__func__.__code__)["assigned"]:
-            raise Uncopied(_PER_CLASS)
+            raise NotNative(_PER_CLASS)
         elif isinstance(value, (classmethod, staticmethod)):
             self._check(value.__func__)
         elif isinstance(value, property):
@@ -214,12 +211,12 @@ class _Pickler(pickle.Pickler):
             for one in value:
                 self._check(one)
         else:
-            raise Uncopied(f"it uses {_called(value)}, which all workers would share")
+            raise NotNative(f"it uses {_called(value)}, which all workers would share")
 
     def _class(self, kind: type) -> None:
         for name, member in vars(kind).items():
             if name in _OWN_WAYS:
-                raise Uncopied(f"{kind.__name__} has a {name} of its own")
+                raise NotNative(f"{kind.__name__} has a {name} of its own")
             # Others with such names are Python's, and no code above reads them.
             special = name.startswith("__") and name.endswith("__")
             if name not in _UNSEEN and (_acts(member) or not special):
@@ -232,7 +229,7 @@ class _Pickler(pickle.Pickler):
             code = getattr(member, "__func__", member)
             at_member = isinstance(member, types.DynamicClassAttribute) and member.fget is None
             if _acts(code) and not at_member and not _is_constant(code):
-                raise Uncopied(f"{kind.__name__} has code of its own, which an enum shares with its members")
+                raise NotNative(f"{kind.__name__} has code of its own, which an enum shares with its members")
 
     def _shared_code(self, function: types.FunctionType) -> None:
         used = self._looked_at(function, own=False)
@@ -243,7 +240,7 @@ class _Pickler(pickle.Pickler):
             self._check(value)
         functions = any(isinstance(value, types.FunctionType) and not _is_known(value) for value in named)
         if used["assigned"] and (functions or any(map(_is_users_class, named))):
-            raise Uncopied(_PER_CLASS)
+            raise NotNative(_PER_CLASS)
 
 
 def _new(code: Any, scope: dict[str, Any], name: str, cells: Any) -> types.FunctionType:
@@ -274,10 +271,10 @@ def used_by(code: types.CodeType) -> dict[str, set[str]]:
     """The names that a function's code uses, with the functions in it: see _KINDS.
 
     Raises:
-        Uncopied: this Python's bytecode is not as it was.
+        NotNative: this Python's bytecode is not as it was.
     """
     if _used(_probe.__code__) != _PROBED:
-        raise Uncopied("this version of Python is not known")
+        raise NotNative("this version of Python is not known")
     return _used(code)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
-import torch
 
 from .._core import dataset_operations, engine
 from .._core.memory import address_of
@@ -65,31 +63,3 @@ def joined(datasets: Sequence[CoreDataset], index_map: IntArray | None) -> CoreD
         }
     )
     return CoreDataset(made, (tuple(datasets), index_map))
-
-
-class _Gathers(Protocol):
-    """What has arrays behind its samples."""
-
-    def _gather(self, rows: torch.Tensor, first: int) -> tuple[torch.Tensor, ...]:
-        """Rows of the arrays from number `first` on."""
-
-
-def gathered(
-    parts: Sequence[_Gathers], first: int, starts: Sequence[int] | IntArray, rows: torch.Tensor
-) -> tuple[torch.Tensor, ...]:
-    """The arrays from number `first` on, of rows of datasets end to end.
-
-    Args:
-        starts: the number of each dataset's first row.
-    """
-    if len(parts) == 1:
-        return parts[0]._gather(rows, first)
-    part = torch.from_numpy(np.searchsorted(starts, rows.numpy(), "right") - 1)
-    pieces: list[tuple[torch.Tensor, ...]] = []
-    places: list[torch.Tensor] = []
-    for i in np.unique(part.numpy()).tolist():
-        here = (part == i).nonzero()[:, 0]
-        pieces.append(parts[i]._gather(rows[here] - int(starts[i]), first))
-        places.append(here)
-    order = torch.cat(places).argsort()
-    return tuple(torch.cat(values).index_select(0, order) for values in zip(*pieces, strict=True))

@@ -22,7 +22,7 @@ from torch.utils.data.dataloader import (
 
 from .. import errors
 from .._core import engine
-from .._core.in_python import Spent
+from .._core.spent import Spent
 from .collation import unsent
 from .counts import Epoch, counted_by, rows_of
 from .stacking import Stacking

@@ -21,9 +21,11 @@ import torch
 
 from .. import errors
 from .._core import engine
+from .._core.reason import Reason, Reasons
+from .._core.reason import process as of_process
 from .._core.tally import Tally, busy, stages
 
-_MOST_REASONS = 100  # texts may name what is different in every file
+_MOST_ERRORS = 100  # classes that are told apart
 
 
 class Numbers:
@@ -91,11 +93,11 @@ class Counts:
         spans: of a trace: (thread, what, start, nanoseconds) of what this process's threads did elsewhere.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reasons: Reasons | None = None) -> None:
         self._tallies: list[Tally] = []  # the first counts: threads that come at once may add one each
         self.spans: deque[tuple[int, str, int, int]] | None = None
         self.numbers = Numbers()  # beside those of the tally, by the same names
-        self.fallbacks, self.errors = Numbers(), Numbers()
+        self.reasons, self.errors = Reasons() if reasons is None else reasons, Numbers()
         # By their ids. No WeakSet: another thread may begin an epoch while this one looks at all of them.
         self._running: dict[int, weakref.ref[Epoch]] = {}
         self._before: dict[str, Counter[str]] = {}  # all of this when the last epoch began
@@ -162,10 +164,11 @@ class Counts:
         if self.spans is not None:
             self.spans.append((threading.get_native_id(), what, start, ns))
 
-    def fallback(self, reason: str) -> None:
-        """Something was left to Python or torch."""
+    def fallback(self, text: str, step: str = "") -> None:
+        """Something was left to Python or torch; see Reason."""
+        reason = Reason(re.sub(r"\d+", "N", text), step, "fallback")
         for counts in {self, process}:
-            _note(counts.fallbacks, re.sub(r"\d+", "N", reason))
+            counts.reasons.note(reason)
 
     def error(self, error: BaseException) -> None:
         """Something could not be read or made. An error is counted once, however often it passes."""
@@ -180,7 +183,11 @@ class Counts:
         for known in list(self._running.values()):
             if epoch := known():
                 counted.update(epoch.counted())
-        return {"counted": counted, "fallbacks": self.fallbacks.read(), "errors": self.errors.read()}
+        return {
+            "counted": counted,
+            "fallbacks": self.reasons.numbers("fallback"),
+            "errors": self.errors.read(),
+        }
 
     def with_tally(self, tally: Mapping[str, int]) -> Counter[str]:
         """Numbers that a tally has counted, and those beside it."""
@@ -199,7 +206,7 @@ class Counts:
 
 def _note(noted: Numbers, what: str) -> None:
     known = noted.read()
-    noted.add(what if what in known or len(known) < _MOST_REASONS else "others", 1)
+    noted.add(what if what in known or len(known) < _MOST_ERRORS else "others", 1)
 
 
 def _less(now: Counter[str], before: Counter[str]) -> Counter[str]:
@@ -253,7 +260,7 @@ def kind_of(error: BaseException) -> str:
     return ours[0] if ours else type(error).__name__
 
 
-process = Counts()  # what no tally has counted, of all loaders of this process
+process = Counts(of_process)  # what no tally has counted, of all loaders of this process
 _here = threading.local()
 
 
@@ -326,7 +333,8 @@ def rows_of(batch: Any, unknown: int) -> int:
 
 def _after_fork_in_child() -> None:
     global process
-    process = Counts()
+    of_process.clear()
+    process = Counts(of_process)
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, default_collate
 
-from .._core import engine, in_python
+from .._core import engine, reason
 from .._core.openmp import as_in_workers
+from .._core.reason import Reason
 from .._core.units import duration
 from ..errors import GofastError
 from .destination import PINNED
-from .native_dataset import NativeDataset, Refusal, foreign, native, resolve
+from .native_dataset import NativeDataset, foreign, native, resolve
 from .pulled import PulledDataset
 from .schedule import draw_order
 from .view import Line, View, called
@@ -86,11 +87,11 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
             return Explanation([*_dataset(what.dataset), own])
         raise TypeError(f"explain takes a dataset (torch.utils.data.Dataset) or a DataLoader, not {kind}")
     view = resolve(what)
-    where = "Python" if isinstance(view, Refusal) else "Go"
+    where = "Python" if isinstance(view, Reason) else "Go"
     if isinstance(what, PulledDataset):
         where, ahead = "Go", what._ahead
-    elif isinstance(view, Refusal):
-        ahead = f"torch's own machinery: {view.why}"
+    elif isinstance(view, Reason):
+        ahead = f"torch's own machinery: {view}"
     else:
         ahead = "look-ahead on engine threads"
         if _draws_late(view):
@@ -137,7 +138,7 @@ def _dataset(dataset: Any, in_ours: bool = True) -> list[Line]:
                 inner.append(("...", "", f"{len(parts) - _MOST_PARTS} more datasets"))
             title = (kind.__name__, where, f"{len(dataset)} samples {of}{own}")
             return [title, *((f"  {name}", where, what) for name, where, what in inner)]
-    costs = in_python.most({} if kind.__module__.startswith("torch") else in_python.seconds)  # of all here
+    costs = reason.most({} if kind.__module__.startswith("torch") else reason.process.seconds())
     seen = [("  so far", "Python", f"{why} ({duration(took)})") for why, took in costs]
     kept_paths = sys.modules.get("gofast._images.kept_paths")
     if kept_paths is not None and kept_paths.current is not None:
@@ -157,8 +158,8 @@ def overrides(dataset: Any, base: Any, what: str) -> list[Line]:
 
 def _loader(loader: Any) -> list[Line]:
     ours = hasattr(type(loader), "_native_view")  # a gofast.DataLoader
-    found = loader._native_view() if ours else Refusal("")
-    view = None if isinstance(found, Refusal) else found
+    found = loader._native_view() if ours else Reason("")
+    view = None if isinstance(found, Reason) else found
     with as_in_workers(loader.num_workers):
         lines = _dataset(loader.dataset, ours)
     lines.append(("order", "Python", _order(loader, view)))
@@ -206,7 +207,7 @@ def _loader(loader: Any) -> list[Line]:
     if ours and issubclass(type(loader.dataset), PulledDataset):
         return [*lines, ("gofast.DataLoader", "Go", loader.dataset._ahead)]
     name = "gofast.DataLoader" if ours else "torch's DataLoader"
-    why = f"torch's own machinery: {found.why}; " if isinstance(found, Refusal) and ours else ""
+    why = f"torch's own machinery: {found}; " if isinstance(found, Reason) and ours else ""
     return [*lines, (name, "Python", f"{why}{_made(loader)}")]
 
 
@@ -219,8 +220,8 @@ def describe(loader: Any) -> str:
         dataset = kind.__name__
     try:
         view = loader._native_view()
-        if isinstance(view, Refusal):
-            how = f"{_workers(loader, None)}; on torch's own machinery: {view.why}"
+        if isinstance(view, Reason):
+            how = f"{_workers(loader, None)}; on torch's own machinery: {view}"
         else:
             how = _workers(loader, view)
     except Exception as error:
@@ -288,4 +289,4 @@ def _by_the_core(dataset: Any) -> bool:
 
 
 def _refused(dataset: Any) -> bool:
-    return isinstance(resolve(dataset), Refusal)
+    return isinstance(resolve(dataset), Reason)

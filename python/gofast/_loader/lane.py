@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .._core.reason import Reason
 from .collation import Unmade
 from .filler import Filler
-from .native_dataset import Refusal
 from .stream import Stream
 from .view import View
 
@@ -154,7 +154,7 @@ class Lane:
         """Take over a change. Returns whether the engine can make the samples."""
         assert self.stamp is not None
         view = self.stamp.renew()
-        if isinstance(view, Refusal):
+        if isinstance(view, Reason):
             return False
         if view is not self.view:
             self.close()

@@ -10,25 +10,12 @@ import numpy as np
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from .._core.indices import picked_from
+from .._core.reason import Reason
 from .changes import changes
-from .core_dataset import IntArray
+from .core_dataset import CoreDataset, IntArray
 from .counts import Keeps
-from .view import Line, View
-
-
-class Refusal:
-    """Why the engine cannot make a dataset's batches by itself: Python code has a say in its samples.
-
-    The only place where that is found out; explain, warnings, stats and the doctor say it in its words.
-
-    Attributes:
-        of: what it speaks of, which is kept so that it need not be made again.
-    """
-
-    of: object = None
-
-    def __init__(self, why: str) -> None:
-        self.why = why
+from .view import Line, Mapped, View
+from .wire import StoredTable, Wire
 
 
 class NativeDataset(Dataset[Any]):
@@ -43,7 +30,7 @@ class NativeDataset(Dataset[Any]):
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         """A view for gofast.DataLoader."""
         raise NotImplementedError
 
@@ -68,6 +55,24 @@ class NativeDataset(Dataset[Any]):
         """The view of datasets of this kind, end to end."""
         raise NotImplementedError
 
+    def _places(self) -> object:
+        """Where the memory lies now that samples are made of; None where it stays."""
+        return None
+
+    @property
+    def _mapped(self) -> Sequence[Mapped]:
+        """The files that it is mapped from."""
+        return ()
+
+    @staticmethod
+    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> Wire | None:
+        """What may cross to a device instead of samples of datasets of this kind, end to end."""
+        return None
+
+    def _stored_table(self, core: CoreDataset) -> StoredTable | None:
+        """The table that may stay on a device instead."""
+        return None
+
     def _explained(self) -> list[Line]:
         """Which steps run natively and which in Python, and why, for gofast.explain."""
         raise NotImplementedError
@@ -89,20 +94,20 @@ def native(dataset: Any) -> NativeDataset | None:
     return next((found for known in STANDING_IN if (found := known(dataset)) is not None), None)
 
 
-def resolve(dataset: Dataset[Any]) -> View | Refusal:
+def resolve(dataset: Dataset[Any]) -> View | Reason:
     """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
 
     Returns:
-        A refusal where Python code has a say in the rows (transforms, an overridden
+        A reason where Python code has a say in the rows (transforms, an overridden
         ``__getitem__``, other datasets, subclasses of Subset and ConcatDataset):
-        those run on torch's own machinery.
+        those run on torch's own machinery. Nobody else finds that out.
     """
     ours = native(dataset)
     if ours is not None:
         return ours._native_view()
     parts: list[NativeDataset] = []
     index_map = _flatten(dataset, parts)
-    if isinstance(index_map, Refusal):
+    if isinstance(index_map, Reason):
         return index_map
     if any(p._sample_signature() != parts[0]._sample_signature() for p in parts):
         return _DIFFERENT  # torch's collate says what is wrong with mixed samples
@@ -110,24 +115,24 @@ def resolve(dataset: Dataset[Any]) -> View | Refusal:
 
 
 _METHODS = ("__getitem__", "__getitems__", "__len__")
-_DIFFERENT = Refusal("the ConcatDataset's parts make different samples, or have changed their lengths")
-_INDICES = Refusal("the Subset's indices are not a sequence of integers within its dataset")
+_DIFFERENT = Reason("the ConcatDataset's parts make different samples, or have changed their lengths")
+_INDICES = Reason("the Subset's indices are not a sequence of integers within its dataset")
 
 
-def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | Refusal:
+def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | Reason:
     """Positions of the dataset's rows in the concatenation of parts, which grows."""
     kind = type(dataset)
     ours = native(dataset)
     if ours is not None:
         view = ours._native_view()
-        if isinstance(view, Refusal):
+        if isinstance(view, Reason):
             return view
         start = sum(len(p) for p in parts)
         parts.append(ours)
         return np.arange(start, start + len(ours), dtype=np.int64)
     if _is_torchs(dataset, Subset):
         inner = _flatten(dataset.dataset, parts)
-        if isinstance(inner, Refusal):
+        if isinstance(inner, Reason):
             return inner
         positions = picked_from(dataset.indices)
         try:
@@ -138,7 +143,7 @@ def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | Re
         whole: list[IntArray] = []
         for part in dataset.datasets:
             piece = _flatten(part, parts)
-            if isinstance(piece, Refusal):
+            if isinstance(piece, Reason):
                 return piece
             whole.append(piece)
         if dataset.cumulative_sizes != [*itertools.accumulate(map(len, whole))]:
@@ -147,10 +152,10 @@ def _flatten(dataset: Dataset[Any], parts: list[NativeDataset]) -> IntArray | Re
     for torchs in (Subset, ConcatDataset):
         if issubclass(kind, torchs):
             how = "is a subclass" if kind is not torchs else "has other methods than those"
-            return Refusal(f"{kind.__name__} {how} of {torchs.__name__}: its own code makes the samples")
+            return Reason(f"{kind.__name__} {how} of {torchs.__name__}: its own code makes the samples")
     if issubclass(kind, NativeDataset):
-        return Refusal(f"{kind.__name__} has a __getitems__ of its own")
-    return Refusal(f"{kind.__name__} {foreign(kind)}")
+        return Reason(f"{kind.__name__} has a __getitems__ of its own")
+    return Reason(f"{kind.__name__} {foreign(kind)}")
 
 
 _INSTEAD = {"ImageFolder": "ImageFolder", "TensorDataset": "ArrayDataset"}  # they take the same arguments
@@ -165,18 +170,18 @@ def foreign(kind: type) -> str:
             if base is kind:
                 return f"is {package}'s: use {ours} instead"
             return f"derives from {package}'s {base.__name__}: derive it from {ours}"
-    instead = getattr(kind, "_instead", None)
-    if isinstance(instead, str):
-        return instead
+    own = getattr(kind, "_why_not_native", None)
+    if isinstance(own, Reason):
+        return own.text
     return "is not a dataset of gofast's: gofast makes only the pictures that it opens (gofast.open)"
 
 
-def overridden(dataset: object, base: type) -> Refusal | None:
-    """The refusal of a subclass of base that overrides a method of torch's protocol, by its name."""
+def overridden(dataset: object, base: type) -> Reason | None:
+    """The reason of a subclass of base that overrides a method of torch's protocol, by its name."""
     kind = type(dataset)
     for name in _METHODS:
         if getattr(kind, name) is not getattr(base, name):
-            return Refusal(f"{kind.__name__} overrides {name}")
+            return Reason(f"{kind.__name__} overrides {name}")
     return None
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from .copies import Uncopied, used_by
+from .._core.reason import NotNative
+from .copies import used_by
 
 # All that the function may name: modules, functions of theirs, builtin functions, attributes, imports.
 _KNOWN: tuple[Any, ...] = (random, np, np.random, torch, torch.random, torch.utils, torch.utils.data)
@@ -36,7 +37,7 @@ def only_seeds(function: Any) -> bool:
     try:
         used = used_by(function.__code__)
         outer = [cell.cell_contents for cell in function.__closure__ or ()]
-    except (Uncopied, ValueError):  # a cell may be empty
+    except (NotNative, ValueError):  # a cell may be empty
         return False
     outer += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     outer += [v for n, v in function.__globals__.items() if n in used["globals"]]

@@ -15,8 +15,9 @@ from typing import Any
 
 from torch.utils.data import ConcatDataset, Subset
 
+from .._core.reason import Reason
 from .changes import changes
-from .native_dataset import Refusal, resolve
+from .native_dataset import resolve
 from .view import View
 
 
@@ -24,7 +25,7 @@ class Stamp:
     """The view of a loader's dataset, and all that it follows from.
 
     Attributes:
-        view: the dataset's, as it was last seen; a refusal while Python code takes part in its samples.
+        view: the dataset's, as it was last seen; a reason while Python code takes part in its samples.
         count: the number of changes then: of attributes of any gofast dataset.
         looks: the count is not enough: torch's own datasets and transforms do not count.
     """
@@ -33,21 +34,21 @@ class Stamp:
         self._dataset = dataset
         self._take(view, changes.count)
 
-    def _take(self, view: View | Refusal, count: int) -> None:
+    def _take(self, view: View | Reason, count: int) -> None:
         self.view, self.count = view, count
-        self._epochs = () if isinstance(view, Refusal) else view.epochs
+        self._epochs = () if isinstance(view, Reason) else view.epochs
         self._held = [*_held(self._dataset)]
-        self._watch = None if isinstance(view, Refusal) else view.watch()
-        self.looks = isinstance(view, Refusal) or bool(self._held) or self._watch is not None
+        self._watch = None if isinstance(view, Reason) else view.watch()
+        self.looks = isinstance(view, Reason) or bool(self._held) or self._watch is not None
 
     def holds(self) -> bool:
         """Whether the view still gives what the dataset would give."""
-        if isinstance(self.view, Refusal):
+        if isinstance(self.view, Reason):
             return False
         if self.count == changes.count and self._same_attributes():
             return True
         count, view = changes.count, resolve(self._dataset)
-        if isinstance(view, Refusal) or not self.view.same_rows(view) or view.epochs != self._epochs:
+        if isinstance(view, Reason) or not self.view.same_rows(view) or view.epochs != self._epochs:
             return False
         self._take(self.view, count)  # a change of another dataset, or one without effect on samples
         return True
@@ -58,7 +59,7 @@ class Stamp:
                 return False
         return self._watch is None or self._watch()
 
-    def renew(self) -> View | Refusal:
+    def renew(self) -> View | Reason:
         """The view of the dataset as it is now."""
         count = changes.count
         self._take(resolve(self._dataset), count)

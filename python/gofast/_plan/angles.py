@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.reason import NotNative
 from . import uint8
 from . import values as read
 from .state import Native, State, Step
 from .transforms import Family
-from .values import NotNative
 
 _WIDEST = 1e6  # degrees, and pixels of a center
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .._core.reason import NotNative
 from . import uint8
 from . import values as read
 from .state import Native, State, Step
 from .transforms import Family
-from .values import NotNative
 
 # augment.h's operations, each with whether its magnitude has a sign. Only AutoAugment has the last one.
 _OPERATIONS = {

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
+from .._core.reason import NotNative
 from . import uint8
 from . import values as read
 from .arithmetic import draws_dirichlet, matrices, obstacle
 from .state import Native, State, Step
 from .transforms import Family
-from .values import NotNative
 
 # steps/augmix.h: AugMix's operations in torchvision's order, and what is behind those without all_ops.
 OPERATIONS = (

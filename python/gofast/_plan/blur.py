@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from .._core.gaussian import MOST_KERNEL, weights
+from .._core.reason import NotNative
 from . import uint8
 from . import values as read
 from .arithmetic import ask, fused
 from .state import Native, State, Step
 from .transforms import Family
-from .values import NotNative
 
 _LEAST_SIGMA = 1e-6
 _HOMES = {

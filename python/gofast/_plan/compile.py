@@ -7,10 +7,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._core.reason import NotNative, Reason
 from . import transforms
 from .state import Kind, State, Step
 from .translate import draws, looks_beside, translate
-from .values import NotNative, refuse
+from .values import refuse
 
 # Steps that leave a decoder what it needs not make, and those before which it may still be told so.
 _CROPS = ("center_crop", "random_crop", "random_resized_crop")
@@ -23,21 +24,28 @@ class Line:
 
     Attributes:
         name: its class or function.
-        native: whether it runs natively; in Python otherwise.
-        note: the reason for Python; or what the native steps do, where they do not say it themselves.
+        reason: why it runs in Python; None: it runs natively.
+        note: what the native steps do, where they do not say it themselves.
         cost: what Python costs here, where that is worth a word.
         steps: the native ones.
     """
 
     name: str
-    native: bool
-    note: str
+    reason: Reason | None = None
+    note: str = ""
     cost: str = ""
     steps: Sequence[Step] = ()
 
     @property
+    def native(self) -> bool:
+        """Whether it runs natively; in Python otherwise."""
+        return self.reason is None
+
+    @property
     def what(self) -> str:
         """The native step in words, or the reason for Python."""
+        if self.reason is not None:
+            return self.reason.text
         return self.note or describe(self.steps)  # made when asked for: plans are compiled for every batch
 
 
@@ -89,12 +97,13 @@ class Plan:
         return not self.rest
 
     @functools.cached_property
-    def why_python(self) -> str:
+    def reason(self) -> Reason:
         """Why samples are not finished natively, where they are not."""
-        first = next((line for line in self.report if not line.native), None)
-        if first is not None:
-            return f"{first.name} runs in Python: {first.what}"
-        return "the samples are PIL images" if self.hands_over == "pil" else "its samples differ in size"
+        why = next((line.reason for line in self.report if line.reason is not None), None)
+        if why is not None:
+            return why
+        pictures = "the samples are PIL images" if self.hands_over == "pil" else "its samples differ in size"
+        return Reason(pictures, kind="python")
 
     @property
     def in_order(self) -> bool:
@@ -153,7 +162,7 @@ def compile_chain(chain: list[Any], start: State, handed: bool, drawn: bool) -> 
     steps = [step for group in made for step in group]
     rest = chain[at:]
     report = [
-        Line(transforms.name(leaf), True, after.note, steps=group)
+        Line(transforms.name(leaf), note=after.note, steps=group)
         for leaf, after, group in zip(chain, states[1:], made, strict=False)
     ]
     if rest:
@@ -213,11 +222,11 @@ def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list
         cost = "one late PIL image a sample"  # what it cuts and resizes first is done natively all the same
     elif state.kind == "pil" and not _cuts_first(steps):
         cost = f"decoded whole, {cost}"
-    lines = [Line(names[0], False, reason, cost)]
+    lines = [Line(names[0], Reason(reason, names[0], "python"), cost=cost)]
     for leaf, name in zip(rest[1:], names[1:], strict=True):
         own = "your own code" if transforms.identify(leaf) is None else f"comes after {names[0]}"
         again = "; native of a PIL image" if transforms.converts(leaf) else ""
-        lines.append(Line(name, False, own + again))
+        lines.append(Line(name, Reason(own + again, name, "python")))
     return lines
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
+from .._core.reason import NotNative
 from . import values as read
 from .state import Native, State, Step
 from .transforms import MOST_NESTED, Family, leaves, name, sequence
-from .values import NotNative
 
 Translate = Callable[[object, State], tuple[list[Step], State]]
 

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from .._core.reason import NotNative
 from . import values as read
 from .stacked import transform_of_each
 from .state import Native, State, Step
 from .transforms import Family, identify, leaves
-from .values import NotNative
 
 # What does the same to the stacked crops as to each of them.
 _OF_STACKED = ("ConvertImageDtype", "Identity", "Normalize", "ToDtype")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.reason import NotNative
 from . import values as read
 from .pictures import color_factors, pil_filter
 from .state import Native, State, Step
 from .transforms import Family
-from .values import NotNative
 
 _MOST_SIDES = 32  # step.h's GF_MOST_SIDES
 _WIDEST_ZOOM = 64

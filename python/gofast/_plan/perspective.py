@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from .._core.perspective import coefficients
+from .._core.reason import NotNative
 from . import values as read
 from .arithmetic import ask
 from .state import Native, State, Step
 from .transforms import Family
-from .values import NotNative
 
 _HOMES = {"v1": "torchvision.transforms.functional", "v2": "torchvision.transforms.v2._geometry"}
 _SIZES = ((224, 224), (640, 480), (37, 100), (9, 7))  # width, height of pictures that are tried

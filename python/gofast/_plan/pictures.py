@@ -9,13 +9,13 @@ from typing import Any
 import torch
 
 from .._core import codecs
+from .._core.reason import NotNative
 from . import uint8
 from . import values as read
 from .arithmetic import ask
 from .hues import turns_otherwise
 from .state import Native, State, Step, Strides
 from .transforms import Family, resizes_bytes
-from .values import NotNative
 
 
 def resize(t: Any, family: Family, state: State) -> list[Step]:

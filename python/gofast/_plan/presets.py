@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from .._core.reason import NotNative
 from . import pictures, tensors
 from . import values as read
 from .state import Native, State, Step
 from .transforms import Family
-from .values import NotNative
 
 
 def _tensor(family: Family, state: State) -> list[Step]:

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+from .._core.reason import NotNative
 from .transforms import Family
-from .values import NotNative
 
 Step = dict[str, Any]
 Kind = Literal["pil", "tensor", "tv_image"]

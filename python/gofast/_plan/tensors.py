@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from .._core.numbers import NAMES
+from .._core.reason import NotNative
 from . import values as read
 from .state import Kind, Native, State, Step
 from .transforms import Family
-from .values import NotNative
 
 _DTYPES = {t: NAMES[t] for t in (torch.uint8, torch.float32, torch.float16, torch.bfloat16)}
 _MOST_ERASURES = 8  # step.h's GF_MOST_ERASURES

@@ -11,6 +11,7 @@ import dataclasses
 
 import torch
 
+from .._core.reason import NotNative
 from . import (
     angles,
     augment,
@@ -26,7 +27,7 @@ from . import (
 )
 from .state import Native, State, Step
 from .transforms import CALLING, MOST_NESTED, attributes, identify, leaves, sequence, tampered
-from .values import NotNative, refuse
+from .values import refuse
 
 
 def translate(transform: object, state: State) -> tuple[list[Step], State]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
+from .._core.reason import NotNative
 from . import values as read
 from .arithmetic import matrices, obstacle
 from .state import State, Step
 from .transforms import Family
-from .values import NotNative
 
 _MOST_GREY = (1 << 24) // 255  # pixels whose sum is exact in a float32, in any order
 _AT_ONCE = 32  # values that torch's kernels take together; those that are left of a run come one by one

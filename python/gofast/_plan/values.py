@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from .._core.reason import NotNative
 from .transforms import Family
 
 # By Pillow's number and torchvision's name. On a PIL image nearest-exact is nearest.
@@ -21,10 +22,6 @@ _MOST_SIDE = 1 << 15  # step.h's GF_MOST_SIDE
 WIDEST = 1e4
 
 LISTS = (list, tuple, torch.Size)  # whose changes `Unchanged` sees; a subclass may keep its members elsewhere
-
-
-class NotNative(Exception):
-    """A transform that must run in Python; the text says why."""
 
 
 def refuse(reason: str | None) -> None:

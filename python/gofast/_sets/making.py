@@ -15,9 +15,10 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from .. import errors
 from .._core.generators import Generators
 from .._core.progress import Progress
+from .._core.reason import Reason
 from .._core.units import size
 from .._images.dataset import ImageDataset
-from .._loader.native_dataset import Refusal, overridden, resolve
+from .._loader.native_dataset import overridden, resolve
 from ..loader import DataLoader
 from . import fields, files, same
 from .files import SetInfo
@@ -139,7 +140,7 @@ def _natively(dataset: Any, info: SetInfo) -> Any:
     """The dataset whose batches the core makes; None where it makes none. Pictures are tensors there."""
     if any(field.picture for field in info.fields):
         dataset = _as_tensors(dataset)
-    return None if dataset is None or isinstance(resolve(dataset), Refusal) else dataset
+    return None if dataset is None or isinstance(resolve(dataset), Reason) else dataset
 
 
 def _as_tensors(dataset: Any) -> Any:
@@ -156,7 +157,7 @@ def _as_tensors(dataset: Any) -> Any:
 
     made = copy.copy(dataset)
     made.transform = Compose([*([] if made.transform is None else [made.transform]), PILToTensor()])
-    if isinstance(resolve(made), Refusal):
+    if isinstance(resolve(made), Reason):
         return None
     made._options = dataclasses.replace(made._options, channels_last=True)  # as a set has them
     made._work = None

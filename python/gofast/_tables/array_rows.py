@@ -18,12 +18,12 @@ from .._loader.batch import Batch, Rows
 from .._loader.core_dataset import CoreDataset
 from .._loader.native_dataset import NativeDataset
 from .._loader.typed import Options
-from .._loader.view import Line
-from .array_view import ArrayView, SourceBatch
+from .._loader.view import Line, View
 from .fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ArrayMemory, C
 from .origin import Origin
 from .rows import RowDataset
 from .sample_options import SampleOptions
+from .source_batch import SourceBatch
 
 
 class ArrayRows(RowDataset[Options]):
@@ -43,7 +43,7 @@ class ArrayRows(RowDataset[Options]):
         if origin is not None:
             self._origin = origin
         self._own = own = memory.fields[0].tensor.dtype
-        self._shell: ArrayView | None = None
+        self._shell: View | None = None
         self._stand_in: NativeDataset | None = None
         self._compiled_at: list[tuple[Any, ...]] = []
         arithmetic = any(one is not None for one in (options.scale, options.mean, options.std))
@@ -97,7 +97,8 @@ class ArrayRows(RowDataset[Options]):
             if self._is_in_c(i):
                 lines.append((f"array {i}", "C", what))
             else:
-                lines.append((f"array {i}", "torch", f"{what}, {how}{field.why and f': {field.why}'}"))
+                why = f": {field.reason}" if field.reason else ""
+                lines.append((f"array {i}", "torch", f"{what}, {how}{why}"))
         return lines
 
     # -- from arrays to samples --------------------------------------------------

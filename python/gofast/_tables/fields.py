@@ -13,6 +13,7 @@ from .. import errors
 from .._core.memory import Layout, Memory
 from .._core.numbers import NAMES, OPAQUE
 from .._core.openmp import alone
+from .._core.reason import Reason
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -72,13 +73,15 @@ class Field:
         return f"{name} {list(self.shape)}"
 
     @property
-    def why(self) -> str:
-        """Why the kernel cannot gather it; empty if it can."""
+    def reason(self) -> Reason | None:
+        """Why the kernel cannot gather it, if it cannot."""
         if self.way == ROWS:
-            return "only torch can stack its rows"
+            return Reason("only torch can stack its rows")
         if self.way == INDEX:
-            return "a row's values do not stand side by side" if self.width else "its rows have no values"
-        return ""
+            return Reason(
+                "a row's values do not stand side by side" if self.width else "its rows have no values"
+            )
+        return None
 
     def check(self) -> None:
         """Raises ChangedError if what it is mapped from was written to."""

@@ -17,20 +17,22 @@ from .._core import engine, table_operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
 from .._core.numbers import NAMES, Spec, unknown_dtype
+from .._core.reason import Reason
 from .._loader.batch import Batch, Rows
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
 from .._loader.explain import overrides
 from .._loader.filler import Filler
 from .._loader.getitems import getitems
-from .._loader.native_dataset import NativeDataset, Refusal, overridden
+from .._loader.native_dataset import NativeDataset, overridden
 from .._loader.typed import Options, Unknown
-from .._loader.view import Line, Output, View, called, row_index_error
+from .._loader.view import Form, Line, Output, View, called, row_index_error
+from .._loader.wire import StoredTable, Wire
 from .cells import Place
-from .row_view import RowView
 from .sample_options import SampleOptions
 from .scale import default_keys, is_picture, is_unit, whole_shape
 from .statistics import mean_and_std
+from .stored_rows import stored_rows, stored_table
 
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
 
@@ -325,14 +327,14 @@ class RowDataset(NativeDataset, Generic[Options]):
             or type(self).__getitem__ is not RowDataset.__getitem__
         )
 
-    def _native_view(self) -> View | Refusal:
+    def _native_view(self) -> View | Reason:
         """A view for gofast.DataLoader."""
         refused = overridden(self, RowDataset)
         if refused is not None:
             return refused
         for name in ("transform", "target_transform", "batch_transform"):
             if getattr(self, name) is not None:
-                return Refusal(f"{name}={called(getattr(self, name))} runs in Python")
+                return Reason(f"{name}={called(getattr(self, name))} runs in Python")
         return self._view()
 
     def _explained(self) -> list[Line]:
@@ -355,11 +357,24 @@ class RowDataset(NativeDataset, Generic[Options]):
         return lines
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return RowView(parts, index_map)
+        return View(parts, index_map, self._form())
+
+    def _form(self) -> Form:
+        """What its samples are, as far as the core makes them."""
+        return Form(
+            self._output, self.keys, tuple(self.shape), self.dtype, self._label_dtype, self._label_shape
+        )
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """A value that must be equal for two datasets if their rows shall be in one batch."""
-        return (self.shape, self.dtype, self._output, self.keys, self._label_dtype, self._label_shape)
+        return self._form()
+
+    @staticmethod
+    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> Wire | None:
+        return stored_rows(parts, index_map)
+
+    def _stored_table(self, core: CoreDataset) -> StoredTable | None:
+        return stored_table(self, core)
 
     def _view(self) -> View:
         return self._here().view

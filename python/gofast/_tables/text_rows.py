@@ -14,10 +14,12 @@ from .._core.memory import address_of
 from .._core.numbers import Spec
 from .._loader.core_dataset import IntArray
 from .._loader.typed import Options
-from .._loader.view import Line, View
+from .._loader.view import Form, Line, View
+from .._loader.wire import Wire
+from .extra_texts import ExtraTexts
 from .rows import RowDataset
+from .stored_rows import stored_rows
 from .text_columns import Part, StringColumn, TextColumn, TokenColumn
-from .text_view import TextView
 
 
 class TextRows(RowDataset[Options]):
@@ -108,15 +110,26 @@ class TextRows(RowDataset[Options]):
         if not self._texts:
             return
         view = self._view()
-        columns = [view.row_more(values) for values in view.more(array("q", indices))]
-        for row, texts in zip(rows, zip(*columns, strict=True), strict=True):
-            row[-len(texts) :] = texts
+        (texts,) = view.columns
+        columns = map(texts.each, view.more(array("q", indices)))
+        for row, values in zip(rows, zip(*columns, strict=True), strict=True):
+            row[-len(values) :] = values
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return TextView(parts, index_map) if self._texts else super()._joined(parts, index_map)
+        view = super()._joined(parts, index_map)
+        return view.carry([ExtraTexts(parts, view.starts)]) if self._texts else view
+
+    def _form(self) -> Form:
+        form = super()._form()
+        names, unseen = self._names, not self._has_features
+        return form._replace(keys=names, without_features=unseen) if self._texts else form
+
+    @staticmethod
+    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> Wire | None:
+        return stored_rows(parts, index_map) if parts[0]._has_features else None
 
     def _sample_signature(self) -> tuple[Any, ...]:
-        return (*super()._sample_signature(), self._has_features, *(one.alike() for one in self._texts))
+        return (*super()._sample_signature(), *(one.alike() for one in self._texts))
 
     def _sources(self) -> list[Line]:
         lines = super()._sources()

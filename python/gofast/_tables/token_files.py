@@ -6,18 +6,17 @@ import io
 import os
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 
 from .. import errors
 from .._core import table_operations
 from .._core.memory import address_of
 from .._core.stamp import Stamp
 from .._core.units import many
-from .._loader.core_dataset import CoreDataset, IntArray, joined
-from .._loader.view import Line, View
+from .._loader.core_dataset import CoreDataset
+from .._loader.view import Line
 from .file_arrays import FileArray, MappedFile, regular_file
 from .origin import Origin
 
@@ -170,33 +169,3 @@ def windows(file: TokenFile, block: int, stride: int) -> CoreDataset:
         "stride": stride,
     }
     return CoreDataset(table_operations.tokens(config), file)
-
-
-class HasTokens(Protocol):
-    """The interface of a TokenDataset that the view uses."""
-
-    _files: Sequence[TokenFile]
-    _cores: Sequence[CoreDataset]
-
-    @property
-    def block_size(self) -> int: ...
-
-
-class TokenView(View):
-    """Windows of tokens, and the same one token later. A batch is handed out if the files are still the same
-    after it was made."""
-
-    output, keys = "tuple", ("x", "y")
-    label_dtype = torch.int64
-
-    def __init__(self, datasets: Sequence[HasTokens], index_map: IntArray | None) -> None:
-        block = datasets[0].block_size
-        self.label_shape, self.row_bytes = (block,), 8 * block
-        self._lay_out(datasets, [joined(d._cores, None) for d in datasets], index_map)
-
-    def shaped(self, images: torch.Tensor) -> torch.Tensor:
-        """See the base class."""
-        for dataset in self.datasets:
-            for file in dataset._files:
-                file.check()
-        return images

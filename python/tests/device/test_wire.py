@@ -21,7 +21,8 @@ from torchvision.transforms import v2
 from gofast import errors
 from gofast._core import dataset_operations
 from gofast._core.numbers import NAMES
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from gofast.images import ImageFolder
 from image_data import make_folder, photograph
 from picture_chains import KINDS, MEAN, STD, chain, write_pictures
@@ -112,8 +113,8 @@ def test_random_chains_are_finished_as_the_core_does(pictures: Path) -> None:
         dice = random.Random(seed)
         dataset = ImageFolder(pictures, chain(dice, one_size=True), channels_last=dice.random() < 0.3)
         view = resolve(dataset)
-        wire = None if isinstance(view, Refusal) else view.wire()
-        if isinstance(view, Refusal) or wire is None:
+        wire = None if isinstance(view, Reason) else view.wire()
+        if isinstance(view, Reason) or wire is None:
             without += 1
             continue
         indices = array("q", dice.choices(range(len(dataset)), k=12))
@@ -149,7 +150,7 @@ def test_photographs_are_finished_as_the_core_does() -> None:
 )
 def test_pictures_without_a_wire(pictures: Path, transform: Any) -> None:
     view = resolve(ImageFolder(pictures, transform))
-    assert isinstance(view, Refusal) or view.wire() is None
+    assert isinstance(view, Reason) or view.wire() is None
 
 
 def test_what_python_finishes_has_no_wire(pictures: Path) -> None:

@@ -23,7 +23,8 @@ from torchvision.datasets import folder as folders
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from same import difference
 
 OURS = gofast.DataLoader  # importing it is what lets `resolve` look for stand-ins
@@ -125,7 +126,7 @@ def epochs(
 def check(make: Callable[[], Any], workers: int = 0, native: bool = True, **options: Any) -> None:
     """Datasets that are made anew give what torch's loader gives of them."""
     resolved = resolve(make())
-    assert isinstance(resolved, Refusal) is not native, getattr(resolved, "why", "")
+    assert isinstance(resolved, Reason) is not native, resolved
     theirs, ours = (epochs(kind, make(), workers, **options) for kind in (TorchDataLoader, OURS))
     assert difference(ours, theirs) == ""
 
@@ -401,4 +402,4 @@ def test_explain_says_what_runs_where(tree: Path) -> None:
 def test_unmodified_scripts_gain(tree: Path) -> None:
     with gofast.install():
         loader = TorchDataLoader(Renamed(tree, DRAWN), batch_size=4)
-        assert type(loader) is gofast.DataLoader and not isinstance(resolve(loader.dataset), Refusal)
+        assert type(loader) is gofast.DataLoader and not isinstance(resolve(loader.dataset), Reason)

@@ -23,8 +23,8 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast import errors
+from gofast._core.reason import Reason
 from gofast._images import files as image_files
-from gofast._loader.native_dataset import Refusal
 from gofast._loader.view import View
 
 PLAIN = T.Compose([T.Resize((12, 10)), T.ToTensor()])
@@ -302,7 +302,7 @@ def test_another_backend_of_torchvisions_is_a_loader(tree: Path, monkeypatch: py
     ours = gofast.ImageFolder(tree, PLAIN, loader=datasets.folder.default_loader)
     assert isinstance(ours._native_view(), View)
     monkeypatch.setattr("torchvision._image_backend", "accimage")
-    assert isinstance(ours._native_view(), Refusal)
+    assert isinstance(ours._native_view(), Reason)
 
 
 def test_transforms_assigned_later(tree: Path) -> None:

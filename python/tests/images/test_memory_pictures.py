@@ -18,7 +18,8 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from picture_chains import chain
 from same import difference
 
@@ -97,7 +98,7 @@ def epochs(
 
 
 def check(dataset: Any, workers: int = 0, native: bool = True) -> None:
-    assert isinstance(resolve(dataset), Refusal) is not native, getattr(resolve(dataset), "why", "")
+    assert isinstance(resolve(dataset), Reason) is not native, resolve(dataset)
     theirs, ours = (epochs(kind, dataset, workers) for kind in (TorchDataLoader, OURS))
     assert difference(ours, theirs) == ""
 
@@ -121,7 +122,7 @@ def test_random_chains(seed: int) -> None:
     d = random.Random(seed)
     name = d.choice(("MNIST", "USPS", "CIFAR10", "CIFAR10", "SVHN", "STL10"))
     dataset = made(name, 11, chain(d, one_size=True), seed)
-    check(dataset, native=not isinstance(resolve(dataset), Refusal))
+    check(dataset, native=not isinstance(resolve(dataset), Reason))
 
 
 def test_trees() -> None:
@@ -273,9 +274,9 @@ def test_labels_of_any_kind(labels: Any) -> None:
 
 def refusal(dataset: Any) -> str:
     found = resolve(dataset)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Reason)
     check(dataset, native=False)
-    return found.why
+    return str(found)
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +286,7 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = made("MNIST", transform=TENSOR)
     mine.__class__ = Mine
     assert "Mine" in refusal(mine)
-    assert "PIL images" in resolve(made("MNIST")).why  # type: ignore[union-attr]
+    assert "PIL images" in str(resolve(made("MNIST")))  # type: ignore[union-attr]
     own = made("MNIST", transform=v1.Compose([v1.ToTensor(), v1.Lambda(lambda x: x + 1)]))
     assert refusal(own) == "Lambda runs in Python: your own code"
     labelled = made("MNIST", transform=TENSOR)

@@ -26,8 +26,8 @@ from torch.utils.data._utils.collate import collate, collate_float_fn, default_c
 from torchvision import datasets, transforms, tv_tensors
 
 import gofast
+from gofast._core.reason import Reason
 from gofast._loader.batch import _LOOKS
-from gofast._loader.native_dataset import Refusal
 from gofast._loader.view import View
 from image_data import make_folder
 from same import difference
@@ -347,7 +347,7 @@ def test_what_does_not_concern_us_costs_nothing(own: dict[Any, Any]) -> None:
         batch = rows()
         assert default_collate(batch)[0].data_ptr() == batch.images.data_ptr()
     own[dict] = said
-    assert isinstance(loader._native_view(), Refusal)
+    assert isinstance(loader._native_view(), Reason)
     del own[dict]
     assert isinstance(loader._native_view(), View)
 

@@ -26,8 +26,9 @@ from torchvision.transforms import v2
 
 import gofast
 import same
+from gofast._core.reason import NotNative
 from gofast._loader import copies
-from gofast._loader.copies import _MOST_BYTES, Copies, Uncopied
+from gofast._loader.copies import _MOST_BYTES, Copies
 from gofast._loader.iterator import NativeIterator
 from gofast._loader.seeding import only_seeds
 
@@ -42,7 +43,7 @@ def not_copied(function: Any) -> str:
     """Why a function cannot be copied for workers; "" if it can."""
     try:
         Copies(function)
-    except Uncopied as why:
+    except NotNative as why:
         return str(why)
     return ""
 

@@ -29,7 +29,8 @@ from torchvision import transforms as T
 
 import gofast
 from gofast._core import warn
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from gofast._loader.view import View
 
 # torch warns of more workers than this machine has cores.
@@ -115,8 +116,8 @@ def test_the_reason_is_the_true_one(folder: Path, why: str) -> None:
         assert isinstance(resolve(dataset), View) and last[1] == "Go" and "look-ahead" in last[2]
         return
     refusal = resolve(dataset)
-    assert isinstance(refusal, Refusal) and last[1] == "Python"
-    assert why in refusal.why and last[2].endswith(refusal.why)
+    assert isinstance(refusal, Reason) and last[1] == "Python"
+    assert why in str(refusal) and last[2].endswith(str(refusal))
 
 
 LOADERS: dict[str, dict[str, Any]] = {

@@ -23,7 +23,7 @@ from torch.utils.data import (
 from torchvision import datasets, transforms
 
 import gofast
-from gofast._loader.native_dataset import Refusal
+from gofast._core.reason import Reason
 from gofast._loader.view import View
 from image_data import make_folder
 
@@ -164,7 +164,7 @@ def test_concatenated_datasets_that_grew() -> None:
     both = ConcatDataset([ours(), ours()])
     both.datasets[0] = gofast.ArrayDataset(torch.cat([X, X]))
     loader = gofast.DataLoader(both, 8)
-    assert isinstance(loader._native_view(), Refusal)
+    assert isinstance(loader._native_view(), Reason)
     assert torch.equal(torch.cat([b[0] for b in loader]), torch.stack([both[i][0] for i in range(40)]))
 
 

@@ -27,7 +27,8 @@ from torchvision.transforms import v2
 import fresh
 import gofast
 from gofast import ArrayDataset, errors
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from same import difference
 
 NUMBERS = ["u1", "i1", "u2", "<i2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", "?", "<c8", ">i2", ">f8"]
@@ -122,7 +123,7 @@ def test_random_datasets(seed: int, tmp_path: Path) -> None:
                 made.resize(count + d.randint(0, 5), 0)
                 made.resize(count, 0)
     ours, theirs = ArrayDataset.from_hdf5(path, "x", "y"), Lazy(path, "x", "y")
-    assert not isinstance(resolve(ours), Refusal)
+    assert not isinstance(resolve(ours), Reason)
     for i in {0, count - 1, -1, d.randrange(count)}:
         want = tuple(map(torch.from_numpy, theirs[i]))
         assert difference(ours[i], want) == ""
@@ -174,7 +175,7 @@ def test_pictures(colours: tuple[int, ...], transform: Any, packed: dict[str, An
         file.create_dataset("x", data=values(random.Random(0), "u1", (37, 18, 19, *colours)), **packed)
         file["y"] = np.arange(37, dtype=np.uint8)
     ours = ArrayDataset.from_hdf5(path, "x", "y", transform=transform)
-    assert not isinstance(resolve(ours), Refusal)
+    assert not isinstance(resolve(ours), Reason)
     theirs = Lazy(path, "x", "y", transform=as_picture(transform))
     check(ours, theirs)
     for workers in (0, 2):
@@ -186,7 +187,7 @@ def test_pictures(colours: tuple[int, ...], transform: Any, packed: dict[str, An
 def test_pictures_as_tensors(tmp_path: Path) -> None:
     path = written(tmp_path / "a.h5", x=values(random.Random(0), "u1", (37, 3, 18, 19)), y=np.arange(37))
     ours = ArrayDataset.from_hdf5(path, "x", "y", transform=TENSOR)
-    assert not isinstance(resolve(ours), Refusal)
+    assert not isinstance(resolve(ours), Reason)
     check(ours, Lazy(path, "x", "y", transform=lambda x: TENSOR(torch.from_numpy(x))))
 
 

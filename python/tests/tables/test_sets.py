@@ -28,7 +28,8 @@ from torchvision.datasets import ImageFolder
 import gofast
 from gofast import errors
 from gofast._command.main import main
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from gofast._sets import files, writer
 from records import example, framed
 from same import difference, seeded
@@ -184,7 +185,7 @@ def test_pictures_give_the_batches_of_the_whole_transform(
         )
         assert difference(ours, [want, want]) == ""
     made.transform = T.Compose(behind)
-    assert not isinstance(resolve(made), Refusal)
+    assert not isinstance(resolve(made), Reason)
 
 
 def test_views_and_other_datasets(folder: Path, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from same import difference
 
 AUGMENT = v1.Compose([v1.RandomAffine(20, (0.1, 0.1)), v1.RandomCrop(8, padding=2), v1.ToTensor()])
@@ -68,7 +69,7 @@ def test_rows_are_pictures(tmp_path: Path, shape: Any, transform: Any) -> None:
     labels = [*range(21)]
     ours = gofast.TableDataset(write(tmp_path, rows, labels), shape=shape, transform=transform)
     theirs = Reference(images, labels, transform)
-    assert not isinstance(resolve(ours), Refusal)
+    assert not isinstance(resolve(ours), Reason)
     want = epochs(TorchDataLoader, theirs)
     for data in (ours, pickle.loads(pickle.dumps(ours)), copy.copy(ours), copy.deepcopy(ours)):
         assert difference(epochs(gofast.DataLoader, data), want) == ""
@@ -94,7 +95,7 @@ def test_all_else_is_given_tensors(tmp_path: Path) -> None:
     plain = gofast.TableDataset(path, shape=(8, 9))
     for options in ({"transform": Looks()}, {"transform": v2.Compose([Looks(), v2.Identity()])}):
         data = gofast.TableDataset(path, shape=(8, 9), **options)
-        assert isinstance(resolve(data), Refusal)
+        assert isinstance(resolve(data), Reason)
         assert torch.equal(data[5]["image"], plain[5]["image"] + 1)
     for numbers in ({"scale": "unit"}, {"mean": 0.5, "std": 0.2}, {"shape": (72,)}, {"shape": (2, 4, 9)}):
         data = gofast.TableDataset(path, **{"shape": (8, 9), "transform": v1.ToTensor()} | numbers)
@@ -102,11 +103,11 @@ def test_all_else_is_given_tensors(tmp_path: Path) -> None:
             data[0]
     target: Any = lambda label: label + 1  # noqa: E731
     data = gofast.TableDataset(path, shape=(8, 9), transform=AUGMENT, target_transform=target)
-    assert "target_transform" in resolve(data).why  # type: ignore[union-attr]
+    assert "target_transform" in str(resolve(data))  # type: ignore[union-attr]
     images = gofast.TableDataset(
         path, shape=(8, 9), transform=v1.ToTensor(), label=None, columns=plain.columns
     )
-    assert not isinstance(resolve(images), Refusal)
+    assert not isinstance(resolve(images), Reason)
     batch = next(iter(gofast.DataLoader(images, batch_size=4)))
     assert difference(batch, next(iter(TorchDataLoader(images, batch_size=4)))) == ""
     assert [*batch] == ["image"]
@@ -117,5 +118,5 @@ def test_options_of_labels(tmp_path: Path) -> None:
     path = write(tmp_path, rows, [i % 4 for i in range(21)])
     for options in ({"one_hot": 4}, {"label_type": "float"}, {"output": "tuple"}, {"keys": ("x", "y")}):
         data: Any = gofast.TableDataset(path, shape=(8, 9), transform=AUGMENT, **options)
-        assert not isinstance(resolve(data), Refusal)
+        assert not isinstance(resolve(data), Reason)
         assert difference(epochs(gofast.DataLoader, data), epochs(TorchDataLoader, data)) == ""

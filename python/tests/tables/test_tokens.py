@@ -16,7 +16,8 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, Weighte
 
 import gofast
 from gofast import errors
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from gofast.tokens import TokenDataset
 from same import difference
 
@@ -87,7 +88,7 @@ def test_random_files(seed: int, tmp_path: Path) -> None:
     )
     there = [np.load(p) if npy else np.memmap(p, dtype, "r", offset=len(header)) for p in paths]
     theirs = Windows(there, block, stride)
-    assert len(ours) == len(theirs) and not isinstance(resolve(ours), Refusal)
+    assert len(ours) == len(theirs) and not isinstance(resolve(ours), Reason)
     for i in {0, len(theirs) - 1, -1, d.randrange(len(theirs))}:
         assert difference(ours[i], theirs[i]) == ""
     check(ours, theirs, batch_size=d.randint(1, 40), drop_last=d.random() < 0.3)
@@ -138,7 +139,7 @@ def test_start_methods(method: str, tmp_path: Path) -> None:
 def test_two_kinds_of_windows_do_not_mix(tmp_path: Path) -> None:
     path = written(tmp_path / "a.bin", tokens(random.Random(3), "uint16", 4000))
     mixed = ConcatDataset([TokenDataset(path, 50), TokenDataset(path, 51)])
-    assert isinstance(resolve(mixed), Refusal)
+    assert isinstance(resolve(mixed), Reason)
 
 
 def test_a_subclass_makes_its_own_samples(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Batches of a table's rows."""
+"""A table's rows as they are stored: what may cross to a device, or stay there, instead of samples."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ from .._core.memory import Memory, address_of
 from .._core.numbers import Spec, itemsize
 from .._loader.core_dataset import CoreDataset, IntArray, joined
 from .._loader.stream import RING, Rings
-from .._loader.view import Output, View
 from .._loader.wire import StoredTable, Wire, alike
 
 
 class HasRows(Protocol):
-    """The interface of a dataset of rows that the views use."""
+    """The interface of a dataset of rows that is used here."""
 
-    _output: Output
-    keys: tuple[str, ...]
     shape: tuple[int, ...]
     dtype: torch.dtype
     _numbers: Spec
@@ -38,49 +35,25 @@ class HasRows(Protocol):
     @property
     def _memory(self) -> Memory: ...
 
-    def _core(self) -> CoreDataset:
-        """The rows and their transform, for the core."""
-
     def _core_config(self) -> table_operations.Rows:
-        """The same, as the core reads it."""
+        """The rows and their transform, as the core reads them."""
 
     def _kept(self) -> object:
         """The memory that it lies in, as it is now."""
 
 
-class RowView(View):
-    """Rows of matrices that the kernel makes into samples, with their labels."""
+def stored_table(dataset: HasRows, core: CoreDataset) -> StoredTable:
+    """A table that may stay on a device.
 
-    def __init__(self, datasets: Sequence[HasRows], index_map: IntArray | None) -> None:
-        first = datasets[0]
-        self._lay_out(datasets, [d._core() for d in datasets], index_map)
-        self.output = first._output
-        self.keys = first.keys
-        self.label_dtype = first._label_dtype
-        self.label_shape = first._label_shape
-        self.row_bytes = int(np.prod(first.shape, dtype=np.int64)) * first.dtype.itemsize
-        self._tables = tuple(datasets)
-        self._table: StoredTable | None = None
-
-    def table(self) -> StoredTable | None:
-        """Of one table in memory that does not change."""
-        if len(self._tables) > 1 or not self.steady:
-            return None
-        if self._table is None:
-            self._table = _stored_table(self._tables[0], self)
-        return self._table
-
-    def _new_wire(self) -> Wire | None:
-        return stored_rows(self._tables, self._map)
-
-
-def _stored_table(dataset: HasRows, view: RowView) -> StoredTable:
+    Args:
+        core: makes its samples.
+    """
     config = dataset._core_config()
     transform = config["transform"]
     return StoredTable(
         memory=dataset._memory,
         features=dataset._memory.features,
-        wire=wire_of(dataset, config["type"], view.core),
+        wire=wire_of(dataset, config["type"], core),
         label_key=(transform["label"], transform["missing_label"], transform["classes"]),
         labels=functools.partial(_all_labels, dataset),
         label_bytes=_label_bytes(dataset),
