@@ -15,7 +15,7 @@ import torch
 
 from .. import errors
 from .._core.units import size
-from .._loader.stream import given_up
+from .._loader.batcher import given_up
 from .._loader.view import row_index_error
 from .finish import making_of
 
@@ -120,10 +120,12 @@ class ResidentTicket:
         self.there: Upload | None = None
 
 
-class ResidentStream:
-    """Makes batches of a table that is on the device; instead of a Stream."""
+class ResidentBatcher:
+    """Makes batches of a table that is on the device; instead of a Batcher."""
 
-    def __init__(self, device: Device, view: View, table: Table) -> None:
+    usable = True  # it reads nothing of the core's
+
+    def __init__(self, device: Device, view: View, table: Table, counts: Counts | None = None) -> None:
         stored = view.table()
         assert stored is not None
         wire = stored.wire
@@ -141,14 +143,20 @@ class ResidentStream:
             self._making.label_bytes = stored.label_bytes
         self._read = [*table.uploads, *self._uploads]
         self._plain = view.output == "dict" and view.label_dtype is not None
+        self.count_for(counts)
 
-    usable = True  # it reads nothing of the core's
-    counts: Counts | None = None
+    def count_for(self, counts: Counts | None) -> None:
+        """See Batcher."""
+        self.counts = counts
+
+    def now(self, rows: torch.Tensor, start: int, stop: int) -> Any:
+        """See Batcher."""
+        return self.take(self.submit(rows[start:stop], stop - start))
 
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
     ) -> ResidentTicket:
-        """Looks the rows of some batches up. See Stream."""
+        """Looks the rows of some batches up. See Batcher."""
         asked = np.asarray(indices, np.int64)
         length = len(self._view)
         rows = np.where(asked < 0, asked + length, asked)
@@ -161,7 +169,7 @@ class ResidentStream:
         return ResidentTicket(asked, rows, batch_size, bad if wrong else None)
 
     def take(self, ticket: ResidentTicket) -> Any:
-        """The ticket's next batch. See Stream.
+        """The ticket's next batch. See Batcher.
 
         Raises:
             RowIndexError: the batch asked for a row that does not exist.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 import torch
 
 from .. import errors
+from .._loader.batcher import Batcher
 from .._loader.core_dataset import IntArray
-from .._loader.filler import Filler
+from .._loader.destination import ForTorch
 from .._loader.native_dataset import NativeDataset, Refusal
 from .._loader.view import Line
 from .core_pictures import CorePictures
@@ -94,7 +94,7 @@ class ViewBeside(ImageView):
         parts: list[Any] = list(datasets)
         self._beside = parts[0]._rows._joined([part._rows for part in parts], None)
         self._row_names = parts[0]._row_names
-        self._filler: Filler | None = None
+        self._batcher: Batcher | None = None
 
     def _rows_at(self, indices: Sequence[int] | torch.Tensor, replaced: Mapping[int, int] | None) -> IntArray:
         """The numbers of the rows, among those of all datasets."""
@@ -111,11 +111,11 @@ class ViewBeside(ImageView):
     ) -> tuple[Any, ...]:
         """What is asked for of the pictures, and then the rows' values: those of what stands in."""
         own = super().more(indices, replaced) if any(self._with) else ()
-        filler = self._filler
-        if filler is None or filler.pid != os.getpid():
-            filler = self._filler = Filler(self._beside, hands_over=False)
-        batch = filler.fill(array("q", self._rows_at(indices, replaced).tobytes()))
-        return *own, *batch.collated().values()
+        batcher = self._batcher
+        if batcher is None or batcher.pid != os.getpid():
+            batcher = self._batcher = ForTorch(shares=False).batcher(self._beside)
+        rows = torch.from_numpy(self._rows_at(indices, replaced))
+        return *own, *batcher.now(rows, 0, len(rows)).values()
 
     def rows(
         self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()

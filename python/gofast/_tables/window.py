@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,11 +14,11 @@ import torch
 from torch.utils.data import default_collate
 
 from .._core.memory import CopiedMemory, Memory
+from .._loader.batcher import Batcher, Ticket, threads_here
 from .._loader.core_dataset import CoreDataset
-from .._loader.filler import Filler, threads_here
+from .._loader.destination import Destination
 from .._loader.flights import FLIGHT_BYTES, FLIGHTS_AHEAD
 from .._loader.pulled import Batch
-from .._loader.stream import Stream, Ticket
 from .cells import Locate, Place, bad_cell, first_bad
 from .features import FillValue
 from .range import check_range
@@ -125,7 +124,8 @@ class _Maker:
 
     def __init__(self, collate: Callable[[Any], Any] | None) -> None:
         self._collate = collate
-        self._last: Filler | None = None
+        self._windows = list[Window]()  # those that the last batch was made of
+        self._batcher: Batcher | None = None
 
     def of_one(self, window: Window, rows: torch.Tensor, size: int) -> Iterator[Callable[[], Any]]:
         """Batches of so many rows of one window, made by the engine's threads before they are asked for."""
@@ -133,23 +133,22 @@ class _Maker:
             for some in torch.split(rows, size):
                 yield partial(self.made, [(window, some)])
             return
-        filler, flights = self._continued(window._here()), deque[Ticket]()
-        stream = Stream(filler.view, size, rows=self._takes_rows(window), rings=filler.slots(size))
-        stream.silent = True
-        each = max(FLIGHT_BYTES // max(stream._row_bytes * size, 1), 1) * size
+        batcher, flights = self._batcher_of([window]), deque[Ticket]()
+        batcher.silent = True
+        each = max(FLIGHT_BYTES // max(batcher.view.row_bytes * size, 1), 1) * size
         try:
             for some in torch.split(rows, each):
-                flights.append(stream.submit(some, size))
+                flights.append(batcher.submit(some, size))
                 if len(flights) > FLIGHTS_AHEAD:
-                    yield from self._taken(window, stream, flights.popleft())
+                    yield from self._taken(window, batcher, flights.popleft())
             for ticket in flights:
-                yield from self._taken(window, stream, ticket)
+                yield from self._taken(window, batcher, ticket)
         finally:
-            stream.close()
+            batcher.close()
 
-    def _taken(self, window: Window, stream: Stream, ticket: Ticket) -> Iterator[Callable[[], Any]]:
+    def _taken(self, window: Window, batcher: Batcher, ticket: Ticket) -> Iterator[Callable[[], Any]]:
         for _ in range(ticket.batches):
-            yield partial(self._finished, window, stream.take(ticket))
+            yield partial(self._finished, window, batcher.take(ticket))
 
     def made(self, some: list[Some]) -> Any:
         """A batch of rows of windows."""
@@ -157,21 +156,20 @@ class _Maker:
         if first._has_python_rows():
             made = first._finished([window._transformed(i) for window, rows in some for i in rows.tolist()])
             return default_collate(made) if collate is None else collate(made)
-        filler, rows = first._here(), some[0][1]
+        batcher, rows = self._batcher_of([window for window, _ in some]), some[0][1]
         if len(some) > 1:
-            filler = Filler(first._joined([window for window, _ in some], None))
             before = itertools.accumulate((len(window) for window, _ in some), initial=0)
             rows = torch.cat([rows + start for (_, rows), start in zip(some, before, strict=False)])
-        filler = self._continued(filler)
-        if self._takes_rows(first):
-            return self._finished(first, filler.fill(array("q", rows.numpy().tobytes())))
-        return filler.collated(rows, 0, len(rows))
+        return self._finished(first, batcher.now(rows, 0, len(rows)))
 
-    def _continued(self, filler: Filler) -> Filler:
-        if self._last is not None:
-            filler.continues(self._last)
-        self._last = filler
-        return filler
+    def _batcher_of(self, windows: list[Window]) -> Batcher:
+        """What makes batches of these windows, end to end."""
+        if self._batcher is None or [*map(id, windows)] != [*map(id, self._windows)]:
+            slots = None if self._batcher is None else self._batcher.slots(0)
+            view = windows[0]._joined(windows, None)
+            self._batcher = Destination(self._takes_rows(windows[0])).batcher(view, slots=slots)
+            self._windows = windows
+        return self._batcher
 
     def _takes_rows(self, window: Window) -> bool:
         """Whether a function of the user's is given the rows of a batch."""
