@@ -14,7 +14,6 @@ from ._core.memory import Room, RoomMemory
 from ._core.numbers import DType, rounded_to
 from ._core.units import many, size
 from ._loader.classes import Classes, LabelType, numbered
-from ._loader.pulled import Batch
 from ._loader.view import Line, Output
 from ._tables import blocks
 from ._tables.block_stream import BlockStream
@@ -33,7 +32,8 @@ from ._tables.stream_options import for_rows
 from ._tables.stream_pieces import Found
 from ._tables.stream_source import Rooms, StreamSource
 from ._tables.stream_windows import StreamWindows
-from ._tables.window import Some, Window, batches
+from ._tables.window import Window
+from ._tables.window_batches import Some
 from .table import Limits
 
 
@@ -177,14 +177,9 @@ class TableStream(BlockStream):
         self._rows = source.rows
         if label is DEFAULT_LABEL and not self._layout.labels and missing_label is None:
             warn_of_no_label(self._source["path"], self._layout.features)
-        self._none = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
+        self._like = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
         source.close()
-        self._single = self._none._has_python_rows()
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OF_ROWS and "_none" in self.__dict__:
-            return getattr(self._none, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        self._single = self._like._has_python_rows()
 
     @property
     def columns(self) -> list[str]:
@@ -266,7 +261,7 @@ class TableStream(BlockStream):
         return self._windows.open()
 
     def _some(self, drawn: Drawn) -> Iterator[Some]:
-        """An epoch's windows, with the rows of each that are wanted."""
+        """See BlockStream."""
         source = self._open()
         if source.stamps != self._stamps:
             paths = request_of(self._source)[0]
@@ -288,9 +283,6 @@ class TableStream(BlockStream):
         keep = info is None and drawn.seed is not None and self._fits(found)
         stretches = list(order.stretches(self._parts(self._rows or 0)))
         yield from self._windows.ordered(source, found.pieces, order, stretches, keep)
-
-    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
-        return batches(self._some(self._draw()), size, drop_last, collate)
 
     # -- what it tells -----------------------------------------------------------------
 
@@ -316,28 +308,13 @@ class TableStream(BlockStream):
         rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
         what = f"{many(len(self._stamps), 'file')}, {rows} x {self._layout.width} features"
         lines: list[Line] = [("source", "Go", f"{what}, decoded within {size(self.memory)}")]
-        lines += self._none._explained()[1:]
+        lines += self._like._explained()[1:]
         lines += [("shuffle", "Go", line) for line in mixed]
         if self._world > 1:
             lines.append(
                 ("rank", "", f"{self._rank} of {self._world}: {len(self):,} rows" if self._rows else "")
             )
         return lines
-
-
-_OF_ROWS = {
-    "shape",
-    "dtype",
-    "keys",
-    "classes",
-    "class_to_idx",
-    "mean",
-    "std",
-    "scale",
-    "one_hot",
-    "transform",
-}
-_OF_ROWS |= {"target_transform", "batch_transform", "missing_label"}
 
 
 def _nowhere(row: int) -> Place:

@@ -7,6 +7,7 @@ tickets, batches out of order, more bytes in flight than the loader promises.
 from __future__ import annotations
 
 import operator
+import os
 from array import array
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,7 +81,7 @@ class FakeBatcher:
     usable = True
 
     def __init__(self, log: Log, view: FakeView, threads: int | None) -> None:
-        self.log = log
+        self.log, self.pid = log, os.getpid()
         self.view = view
         self.threads = threads
         self.rows = False
@@ -142,7 +143,7 @@ def install(monkeypatch: Any) -> Log:
     monkeypatch.setattr(loader, "resolve", resolve)
     monkeypatch.setattr(stamp, "resolve", resolve)
 
-    def new_batcher(self: Any) -> FakeBatcher:
+    def new_batcher(self: Any, before: Any) -> FakeBatcher:
         batcher = FakeBatcher(log, self.view, self._threads)
         batcher.rows = self.rows
         return batcher

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .._core.units import size
+from .._loader.batcher import Batcher
 from .._loader.destination import Destination
 from .._loader.slots import Slots
 from .batcher import AHEAD, DeviceBatcher
@@ -44,12 +45,16 @@ class OnDevice(Destination):
         return view.row_bytes if self._table(view) is None else ROW_BYTES
 
     def batcher(
-        self, view: View, threads: int | None = None, counts: Counts | None = None, slots: Slots | None = None
+        self,
+        view: View,
+        threads: int | None = None,
+        counts: Counts | None = None,
+        before: Batcher | None = None,
     ) -> Any:
         """See Destination."""
         table = self._table(view)
         if table is not None:
-            return ResidentBatcher(self.device, view, table, counts)
+            return ResidentBatcher(self.device, view, self, table, counts)
         return DeviceBatcher(self.device, view, self, threads, counts)
 
     def new_slots(self, bytes_: int) -> Slots:

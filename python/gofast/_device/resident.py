@@ -7,6 +7,7 @@ microseconds.
 from __future__ import annotations
 
 import ctypes
+import os
 from array import array
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .._loader.counts import Counts
     from .._loader.view import View
     from .._loader.wire import StoredTable
+    from .destination import OnDevice
     from .device import Device, Upload
 
 Resident = Literal["auto"] | bool
@@ -125,11 +127,19 @@ class ResidentBatcher:
 
     usable = True  # it reads nothing of the core's
 
-    def __init__(self, device: Device, view: View, table: Table, counts: Counts | None = None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        view: View,
+        destination: OnDevice,
+        table: Table,
+        counts: Counts | None = None,
+    ) -> None:
         stored = view.table()
         assert stored is not None
         wire = stored.wire
-        self._device, self._view, self._table = device, view, table
+        self.pid, self.view, self.destination = os.getpid(), view, destination
+        self._device, self._table = device, table
         self._shape, self._dtype = wire.shape, getattr(torch, wire.made)
         function = device.kernel(wire.stored, wire.made)
         assert function is not None
@@ -158,14 +168,14 @@ class ResidentBatcher:
     ) -> ResidentTicket:
         """Looks the rows of some batches up. See Batcher."""
         asked = np.asarray(indices, np.int64)
-        length = len(self._view)
+        length = len(self.view)
         rows = np.where(asked < 0, asked + length, asked)
         bad = (rows < 0) | (rows >= length)
         wrong = bool(bad.any())
         if wrong:
             rows[bad] = 0  # a batch with such a row is not made
-        if self._view.index_map is not None:
-            rows = self._view.index_map[rows]
+        if self.view.index_map is not None:
+            rows = self.view.index_map[rows]
         return ResidentTicket(asked, rows, batch_size, bad if wrong else None)
 
     def take(self, ticket: ResidentTicket) -> Any:
@@ -191,7 +201,7 @@ class ResidentBatcher:
             raise
         ticket.next += 1
         if self.counts is not None:
-            self.counts.add(batches=1, samples=count, bytes=count * self._view.row_bytes)
+            self.counts.add(batches=1, samples=count, bytes=count * self.view.row_bytes)
         return batch
 
     def _made(self, ticket: ResidentTicket, start: int, count: int) -> Any:
@@ -215,13 +225,13 @@ class ResidentBatcher:
             making.labels_made = labels.data_ptr()
         self._device.launch(self._function, self._making_address, handle)
         if self._plain:
-            return {self._view.keys[0]: images, self._view.keys[1]: labels}
-        return self._view.collated(images, labels)
+            return {self.view.keys[0]: images, self.view.keys[1]: labels}
+        return self.view.collated(images, labels)
 
     def _check(self, ticket: ResidentTicket, start: int, count: int) -> None:
         wrong = np.flatnonzero(ticket.bad[start : start + count])
         if len(wrong):
-            raise row_index_error(int(ticket.asked[start + wrong[0]]), len(self._view))
+            raise row_index_error(int(ticket.asked[start + wrong[0]]), len(self.view))
 
     def cancel(self, ticket: ResidentTicket) -> None:
         """Nothing of a ticket is under way but its rows, whose memory is torch's."""

@@ -96,7 +96,7 @@ class Batcher:
         view: what the indices point into.
         threads: most that work on a batch; None: all of the engine's.
         counts: of the loader whose batches these are.
-        slots: that others have used, who do so no more; None: new ones.
+        before: what is used no more. If its samples were of the same size, their slots are used again.
 
     Attributes:
         pid: of the process that made it.
@@ -114,7 +114,7 @@ class Batcher:
         destination: Destination,
         threads: int | None = None,
         counts: Counts | None = None,
-        slots: Slots | None = None,
+        before: Batcher | None = None,
     ) -> None:
         self.view, self.destination, self.rows = view, destination, destination.rows
         self.pid = os.getpid()
@@ -124,7 +124,9 @@ class Batcher:
         self._threads, most = threads or 0, threads_here()
         self._most = min(most, threads or most)
         self._row_bytes = self._slot_row_bytes()
-        self._slots = slots
+        self._slots: Slots | None = None
+        if before is not None and before._row_bytes == self._row_bytes:
+            self._slots = before._slots
         self._live: set[Ticket] = set()
         self.count_for(counts)
         plain = view.output == "dict" and view.label_dtype is not None and not view.has_more

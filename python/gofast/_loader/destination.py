@@ -31,10 +31,14 @@ class Destination:
         return view.row_bytes
 
     def batcher(
-        self, view: View, threads: int | None = None, counts: Counts | None = None, slots: Slots | None = None
+        self,
+        view: View,
+        threads: int | None = None,
+        counts: Counts | None = None,
+        before: Batcher | None = None,
     ) -> Any:
-        """What makes batches of a view that arrive there."""
-        return Batcher(view, self, threads, counts, slots)
+        """What makes batches of a view that arrive there; see Batcher."""
+        return Batcher(view, self, threads, counts, before)
 
     def new_slots(self, bytes_: int) -> Slots:
         """Slots of so many bytes."""

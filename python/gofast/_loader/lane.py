@@ -60,24 +60,19 @@ class Idle:
 
     def __init__(self) -> None:
         # At most one. A list, because `pop` is one step, also if several threads iterate.
-        self._left: list[tuple[Batcher, View, int | None, int]] = []
+        self._left: list[tuple[Batcher, int | None]] = []
         self.trust = Trust()
 
-    def put(self, batcher: Batcher, view: View, threads: int | None) -> None:
-        self._left[:] = [(batcher, view, threads, os.getpid())]
+    def put(self, batcher: Batcher, threads: int | None) -> None:
+        self._left[:] = [(batcher, threads)]
 
-    def take(self, view: View, threads: int | None) -> Batcher | None:
-        """The idle batcher, if it belongs to these rows and this process: none survives a fork.
-
-        A Subset has a new view every epoch. Comparing rows (20 us for 60,000) is cheaper than new memory.
-        """
+    def take(self, threads: int | None) -> Batcher | None:
+        """The idle batcher, if it is of this process: none survives a fork."""
         try:
-            batcher, rows, had, pid = self._left.pop()
+            batcher, had = self._left.pop()
         except IndexError:
             return None
-        if had != threads or pid != os.getpid():
-            return None
-        return batcher if rows is view or rows.same_rows(view) else None
+        return batcher if had == threads and batcher.pid == os.getpid() else None
 
     def drop(self) -> None:
         self._left.clear()
@@ -117,16 +112,21 @@ class Lane:
         """The batcher."""
         batcher = self.batcher
         if batcher is None:
-            batcher = self._idle.take(self.view, self._threads)
-            if batcher is not None and self.destination.fits(batcher, self.view):
-                batcher.count_for(self.counts)
+            before = self._idle.take(self._threads)
+            if before is not None and not self.destination.fits(before, self.view):
+                before = None
+            # A Subset has a new view every epoch. Comparing rows (20 us for 60,000) is cheaper than memory
+            # that is new.
+            if before is not None and (before.view is self.view or before.view.same_rows(self.view)):
+                before.count_for(self.counts)
+                batcher = before
             else:
-                batcher = self._new_batcher()
+                batcher = self._new_batcher(before)
             self.batcher = batcher
         return batcher
 
-    def _new_batcher(self) -> Batcher:
-        made: Batcher = self.destination.batcher(self.view, self._threads, self.counts)
+    def _new_batcher(self, before: Batcher | None) -> Batcher:
+        made: Batcher = self.destination.batcher(self.view, self._threads, self.counts, before)
         return made
 
     @property
@@ -178,4 +178,4 @@ class Lane:
         if batcher is not None and self._pid == os.getpid() and not sys.is_finalizing():
             batcher.close()
             if batcher.usable:  # not if the garbage collector runs the iterator's `__del__`
-                self._idle.put(batcher, self.view, self._threads)
+                self._idle.put(batcher, self._threads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -14,11 +14,15 @@ from .. import errors
 from .._core.arguments import checked
 from .._loader.pulled import Batch, PulledDataset
 from .blocks import Drawn, Even, cut, share
+from .rows import RowDataset
 from .statistics import Numbers
 from .stream_options import memory_bytes, ranks
 from .stream_pieces import StreamPieces
+from .window_batches import Some, batches
 
 _ROWS = 512  # made at a time for torch's own DataLoader
+_OF_ROWS = {"shape", "dtype", "keys", "classes", "class_to_idx", "mean", "std", "scale", "one_hot"}
+_OF_ROWS |= {"transform", "target_transform", "batch_transform", "missing_label"}
 
 
 class BlockStream(PulledDataset):
@@ -35,6 +39,7 @@ class BlockStream(PulledDataset):
         "sampler": 'the dataset has shuffle="block" for an order, and rank= and world= for several processes',
     }
     _single: bool  # Python makes each row: of those before one whose step fails, none is lost
+    _like: RowDataset  # its options, over hardly a row or none
     _ahead = "what comes next is decoded while batches go out, on engine threads"
 
     def __init__(
@@ -92,6 +97,18 @@ class BlockStream(PulledDataset):
         """The same of this rank, or of this worker of it."""
         parts, info = self._share(rows), get_worker_info()
         return parts if info is None else cut(parts, info.id, info.num_workers)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ROWS and "_like" in self.__dict__:
+            return getattr(self._like, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def _some(self, drawn: Drawn) -> Iterator[Some]:
+        """An epoch's windows, with the rows of each that are wanted."""
+        raise NotImplementedError
+
+    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
+        return batches(self._some(self._draw()), size, drop_last, collate)
 
     def __bool__(self) -> bool:
         return True  # as torch's, which has no length to ask for

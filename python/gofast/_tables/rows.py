@@ -43,6 +43,7 @@ class RowDataset(NativeDataset, Generic[Options]):
     """
 
     _memory: Memory
+    _is_native = True  # the kernel gathers the features
 
     def __init__(
         self,

@@ -17,7 +17,8 @@ from .cells import Place
 from .opening import place, request_of
 from .stream_passes import passes
 from .stream_source import Filled, Rooms, StreamSource
-from .window import Some, Window
+from .window import Window
+from .window_batches import Some
 
 if TYPE_CHECKING:
     import numpy.typing as npt

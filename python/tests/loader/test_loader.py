@@ -298,8 +298,8 @@ def test_a_dataset_that_changed_gets_a_new_stream(monkeypatch: pytest.MonkeyPatc
     opened = []
     real = lane.Lane._new_batcher
 
-    def new_batcher(self: lane.Lane) -> Batcher:
-        opened.append(real(self))
+    def new_batcher(self: lane.Lane, before: Any) -> Batcher:
+        opened.append(real(self, before))
         return opened[-1]
 
     monkeypatch.setattr(lane.Lane, "_new_batcher", new_batcher)
