@@ -19,8 +19,8 @@ from .mover import move
 if TYPE_CHECKING:
     from .._loader.core_dataset import CoreDataset
     from .._loader.counts import Counts
+    from .._loader.destination import Destination
     from .._loader.view import View
-    from .destination import OnDevice
     from .device import Device
 
 AHEAD = 3  # batches that are on the device, or on their way, beside the one that is handed over
@@ -38,7 +38,7 @@ class DeviceBatcher(Batcher):
         self,
         device: Device,
         view: View,
-        destination: OnDevice,
+        destination: Destination,
         threads: int | None = None,
         counts: Counts | None = None,
     ) -> None:

@@ -23,9 +23,9 @@ from .finish import making_of
 if TYPE_CHECKING:
     from .._loader.core_dataset import IntArray
     from .._loader.counts import Counts
+    from .._loader.destination import Destination
     from .._loader.view import View
     from .._loader.wire import StoredTable
-    from .destination import OnDevice
     from .device import Device, Upload
 
 Resident = Literal["auto"] | bool
@@ -131,7 +131,7 @@ class ResidentBatcher:
         self,
         device: Device,
         view: View,
-        destination: OnDevice,
+        destination: Destination,
         table: Table,
         counts: Counts | None = None,
     ) -> None:

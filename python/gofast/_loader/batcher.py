@@ -7,7 +7,7 @@ import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch.utils.dlpack import from_dlpack
@@ -23,15 +23,24 @@ from .shared import in_worker, shared_batch
 from .slots import RING, SharedRing, Slots
 from .view import View
 
-if TYPE_CHECKING:
-    from .destination import Destination
-
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 
 # A batch of table rows with more output than this is shared among the engine's threads; below,
 # waking a thread costs more than it brings (measured with batch 16 to 4096 of
 # 784 features on 2 cores).
 _PARALLEL_BYTES = 512 << 10
+
+
+class Memory(Protocol):
+    """Where batches lie: what a Batcher asks a `destination.Destination`."""
+
+    rows: bool
+
+    def pins(self, rows: int) -> bool:
+        """Whether a batch of so many rows lies in torch's pinned memory."""
+
+    def new_slots(self, bytes_: int) -> Slots:
+        """Slots of so many bytes."""
 
 
 class Ticket:
@@ -111,7 +120,7 @@ class Batcher:
     def __init__(
         self,
         view: View,
-        destination: Destination,
+        destination: Memory,
         threads: int | None = None,
         counts: Counts | None = None,
         before: Batcher | None = None,
