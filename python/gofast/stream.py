@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from torch.utils.data import get_worker_info
@@ -11,7 +11,6 @@ from torch.utils.data import get_worker_info
 from . import errors
 from ._core.memory import Room, RoomMemory
 from ._core.units import many, size
-from ._loader.pulled import Batch
 from ._loader.view import Line
 from ._tables import blocks
 from ._tables.block_stream import BlockStream
@@ -27,7 +26,8 @@ from ._tables.stream_pieces import Found
 from ._tables.stream_source import Rooms, StreamSource
 from ._tables.stream_windows import StreamWindows
 from ._tables.table_options import TableOptions
-from ._tables.window import Some, Window, batches
+from ._tables.window import Window
+from ._tables.window_batches import Some
 
 
 class TableRows(BlockStream):
@@ -131,7 +131,7 @@ class TableRows(BlockStream):
         return self._windows.open()
 
     def _some(self, drawn: Drawn) -> Iterator[Some]:
-        """An epoch's windows, with the rows of each that are wanted."""
+        """See BlockStream."""
         source = self._open()
         if source.stamps != self._stamps:
             paths = request_of(self._source)[0]
@@ -153,9 +153,6 @@ class TableRows(BlockStream):
         keep = info is None and drawn.seed is not None and self._fits(found)
         stretches = list(order.stretches(self._parts(self._rows or 0)))
         yield from self._windows.ordered(source, found.pieces, order, stretches, keep)
-
-    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
-        return batches(self._some(self._draw()), size, drop_last, collate)
 
     # -- what it tells -----------------------------------------------------------------
 

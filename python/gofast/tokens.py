@@ -21,9 +21,10 @@ from ._core.indices import listed, whole
 from ._core.numbers import type_name
 from ._core.patterns import Paths, files_of
 from ._core.reason import Reason
+from ._loader.batcher import Batcher
 from ._loader.core_dataset import CoreDataset, IntArray, joined
+from ._loader.destination import ForTorch
 from ._loader.explain import overrides
-from ._loader.filler import Filler
 from ._loader.getitems import getitems
 from ._loader.length_grouped import LengthGroupedSampler
 from ._loader.native_dataset import NativeDataset, overridden
@@ -85,7 +86,7 @@ class TokenDataset(NativeDataset):
         name = None if dtype is None else _named(dtype)
         least = self._block + 1
         self._files = [TokenFile(Asked(path, name, offset, least)) for path in files_of(paths)]
-        self._per_process: Filler | None = None
+        self._per_process: Batcher | None = None
         self._compiled: list[CoreDataset] | None = None
         self._ends = np.cumsum([core.length for core in self._cores])
         self._view()  # forked workers use one that was made before the fork
@@ -130,7 +131,7 @@ class TokenDataset(NativeDataset):
             wanted: array[int] = whole(indices)
         except (OverflowError, TypeError):
             return [self[i] for i in indices]
-        return self._here().fill(wanted)
+        return self._here().batch(wanted)
 
     # -- the core's part -------------------------------------------------------
 
@@ -140,11 +141,11 @@ class TokenDataset(NativeDataset):
             self._compiled = [windows(file, self._block, self._stride) for file in self._files]
         return self._compiled
 
-    def _here(self) -> Filler:
+    def _here(self) -> Batcher:
         here = self._per_process
         if here is None or here.pid != os.getpid():
             view = self._joined([self], None) if here is None else here.view
-            here = self._per_process = Filler(view)
+            here = self._per_process = ForTorch().batcher(view)
         return here
 
     def _view(self) -> View:

@@ -1,4 +1,4 @@
-"""A Stream without an engine: plain torch indexing behind the interface that gofast's loader works through.
+"""A Batcher without an engine: plain torch indexing behind the interface that gofast's loader works through.
 
 It counts what the loader does with it (`Log`), and refuses what the engine could not do: cancelled
 tickets, batches out of order, more bytes in flight than the loader promises.
@@ -7,6 +7,7 @@ tickets, batches out of order, more bytes in flight than the loader promises.
 from __future__ import annotations
 
 import operator
+import os
 from array import array
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,7 @@ class Log:
     opened: int = 0
     submitted: int = 0
     most_in_flight: int = 0
-    streams: list[FakeStream] = field(default_factory=list)
+    streams: list[FakeBatcher] = field(default_factory=list)
 
     @property
     def in_flight(self) -> int:
@@ -76,11 +77,11 @@ class FakeTicket:
         self.taken = 0
 
 
-class FakeStream:
+class FakeBatcher:
     usable = True
 
-    def __init__(self, log: Log, view: FakeView, batch_size: int, threads: int | None) -> None:
-        self.log = log
+    def __init__(self, log: Log, view: FakeView, threads: int | None) -> None:
+        self.log, self.pid = log, os.getpid()
         self.view = view
         self.threads = threads
         self.rows = False
@@ -88,6 +89,9 @@ class FakeStream:
         self.interrupt: type[BaseException] | None = None  # raised by the next take, once
         log.opened += 1
         log.streams.append(self)
+
+    def count_for(self, counts: Any) -> None:
+        pass
 
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
@@ -124,7 +128,7 @@ class FakeStream:
 
 
 def install(monkeypatch: Any) -> Log:
-    """Make gofast's loader work on `Numbers` through fake streams."""
+    """Make gofast's loader work on `Numbers` through fake batchers."""
     from gofast import loader
     from gofast._core import engine
     from gofast._core.reason import Reason
@@ -139,11 +143,11 @@ def install(monkeypatch: Any) -> Log:
     monkeypatch.setattr(loader, "resolve", resolve)
     monkeypatch.setattr(stamp, "resolve", resolve)
 
-    def new_stream(self: Any, batch_size: int) -> FakeStream:
-        stream = FakeStream(log, self.view, batch_size, self._threads)
-        stream.rows = self.rows
-        return stream
+    def new_batcher(self: Any, before: Any) -> FakeBatcher:
+        batcher = FakeBatcher(log, self.view, self._threads)
+        batcher.rows = self.rows
+        return batcher
 
-    monkeypatch.setattr(lane.Lane, "_new_stream", new_stream)
-    monkeypatch.setattr(destination.Destination, "fits", lambda self, stream, view: True)
+    monkeypatch.setattr(lane.Lane, "_new_batcher", new_batcher)
+    monkeypatch.setattr(destination.Destination, "fits", lambda self, batcher, view: True)
     return log

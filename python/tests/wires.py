@@ -13,7 +13,7 @@ from gofast._core import engine
 from gofast._core.numbers import Spec
 from gofast._loader.core_dataset import CoreDataset
 from gofast._loader.native_dataset import resolve
-from gofast._loader.stream import RING
+from gofast._loader.slots import RING
 from gofast._loader.view import View
 from gofast._loader.wire import Wire
 

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .._core.units import size
+from .._loader.batcher import Batcher
 from .._loader.destination import Destination
+from .._loader.slots import Slots
+from .batcher import AHEAD, DeviceBatcher
 from .device import Device, opened
 from .finish import finish_of
 from .mover import move
-from .resident import ROW_BYTES, Resident, ResidentStream, Table, is_resident, table_of
-from .stream import AHEAD, DeviceStream
+from .resident import ROW_BYTES, Resident, ResidentBatcher, Table, is_resident, table_of
 
 if TYPE_CHECKING:
+    from .._loader.counts import Counts
     from .._loader.view import View
 
 
@@ -28,7 +31,6 @@ class OnDevice(Destination):
 
     def __init__(self, wanted: torch.device, resident: Resident) -> None:
         super().__init__()
-        self.ordinary = False
         self.device: Device = opened(wanted)
         self._resident = resident
         self._tables: weakref.WeakKeyDictionary[View, Table | None] = weakref.WeakKeyDictionary()
@@ -42,17 +44,27 @@ class OnDevice(Destination):
         """See Destination."""
         return view.row_bytes if self._table(view) is None else ROW_BYTES
 
-    def stream(self, view: View, batch_size: int, threads: int | None) -> Any:
+    def batcher(
+        self,
+        view: View,
+        threads: int | None = None,
+        counts: Counts | None = None,
+        before: Batcher | None = None,
+    ) -> Any:
         """See Destination."""
         table = self._table(view)
         if table is not None:
-            return ResidentStream(self.device, view, table)
-        return DeviceStream(self.device, view, batch_size, threads)
+            return ResidentBatcher(self.device, view, self, table, counts)
+        return DeviceBatcher(self.device, view, self, threads, counts)
 
-    def fits(self, stream: Any, view: View) -> bool:
+    def new_slots(self, bytes_: int) -> Slots:
         """See Destination."""
-        kind = DeviceStream if self._table(view) is None else ResidentStream
-        return type(stream) is kind and stream._device is self.device
+        return Slots(bytes_, pin=self.device.pin)
+
+    def fits(self, batcher: Any, view: View) -> bool:
+        """See Destination."""
+        kind = DeviceBatcher if self._table(view) is None else ResidentBatcher
+        return type(batcher) is kind and batcher._device is self.device
 
     def check(self) -> None:
         """See Destination.

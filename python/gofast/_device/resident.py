@@ -7,6 +7,7 @@ microseconds.
 from __future__ import annotations
 
 import ctypes
+import os
 from array import array
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,13 +16,14 @@ import torch
 
 from .. import errors
 from .._core.units import size
-from .._loader.stream import given_up
+from .._loader.batcher import given_up
 from .._loader.view import row_index_error
 from .finish import making_of
 
 if TYPE_CHECKING:
     from .._loader.core_dataset import IntArray
     from .._loader.counts import Counts
+    from .._loader.destination import Destination
     from .._loader.view import View
     from .._loader.wire import StoredTable
     from .device import Device, Upload
@@ -120,14 +122,24 @@ class ResidentTicket:
         self.there: Upload | None = None
 
 
-class ResidentStream:
-    """Makes batches of a table that is on the device; instead of a Stream."""
+class ResidentBatcher:
+    """Makes batches of a table that is on the device; instead of a Batcher."""
 
-    def __init__(self, device: Device, view: View, table: Table) -> None:
+    usable = True  # it reads nothing of the core's
+
+    def __init__(
+        self,
+        device: Device,
+        view: View,
+        destination: Destination,
+        table: Table,
+        counts: Counts | None = None,
+    ) -> None:
         stored = view.table()
         assert stored is not None
         wire = stored.wire
-        self._device, self._view, self._table = device, view, table
+        self.pid, self.view, self.destination = os.getpid(), view, destination
+        self._device, self._table = device, table
         self._shape, self._dtype = wire.shape, getattr(torch, wire.made)
         function = device.kernel(wire.stored, wire.made)
         assert function is not None
@@ -141,27 +153,33 @@ class ResidentStream:
             self._making.label_bytes = stored.label_bytes
         self._read = [*table.uploads, *self._uploads]
         self._plain = view.output == "dict" and view.label_dtype is not None
+        self.count_for(counts)
 
-    usable = True  # it reads nothing of the core's
-    counts: Counts | None = None
+    def count_for(self, counts: Counts | None) -> None:
+        """See Batcher."""
+        self.counts = counts
+
+    def now(self, rows: torch.Tensor, start: int, stop: int) -> Any:
+        """See Batcher."""
+        return self.take(self.submit(rows[start:stop], stop - start))
 
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
     ) -> ResidentTicket:
-        """Looks the rows of some batches up. See Stream."""
+        """Looks the rows of some batches up. See Batcher."""
         asked = np.asarray(indices, np.int64)
-        length = len(self._view)
+        length = len(self.view)
         rows = np.where(asked < 0, asked + length, asked)
         bad = (rows < 0) | (rows >= length)
         wrong = bool(bad.any())
         if wrong:
             rows[bad] = 0  # a batch with such a row is not made
-        if self._view.index_map is not None:
-            rows = self._view.index_map[rows]
+        if self.view.index_map is not None:
+            rows = self.view.index_map[rows]
         return ResidentTicket(asked, rows, batch_size, bad if wrong else None)
 
     def take(self, ticket: ResidentTicket) -> Any:
-        """The ticket's next batch. See Stream.
+        """The ticket's next batch. See Batcher.
 
         Raises:
             RowIndexError: the batch asked for a row that does not exist.
@@ -183,7 +201,7 @@ class ResidentStream:
             raise
         ticket.next += 1
         if self.counts is not None:
-            self.counts.add(batches=1, samples=count, bytes=count * self._view.row_bytes)
+            self.counts.add(batches=1, samples=count, bytes=count * self.view.row_bytes)
         return batch
 
     def _made(self, ticket: ResidentTicket, start: int, count: int) -> Any:
@@ -207,13 +225,13 @@ class ResidentStream:
             making.labels_made = labels.data_ptr()
         self._device.launch(self._function, self._making_address, handle)
         if self._plain:
-            return {self._view.keys[0]: images, self._view.keys[1]: labels}
-        return self._view.collated(images, labels)
+            return {self.view.keys[0]: images, self.view.keys[1]: labels}
+        return self.view.collated(images, labels)
 
     def _check(self, ticket: ResidentTicket, start: int, count: int) -> None:
         wrong = np.flatnonzero(ticket.bad[start : start + count])
         if len(wrong):
-            raise row_index_error(int(ticket.asked[start + wrong[0]]), len(self._view))
+            raise row_index_error(int(ticket.asked[start + wrong[0]]), len(self.view))
 
     def cancel(self, ticket: ResidentTicket) -> None:
         """Nothing of a ticket is under way but its rows, whose memory is torch's."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from .. import errors
 from .._core.reason import Reason
+from .._loader.batcher import Batcher
 from .._loader.core_dataset import IntArray
+from .._loader.destination import ForTorch
 from .._loader.extra_columns import ExtraColumns
-from .._loader.filler import Filler
 from .._loader.native_dataset import NativeDataset
 from .._loader.view import Line, View
 from .dataset import ImageDataset
@@ -80,12 +82,11 @@ class RowColumns(ExtraColumns):
 
     def __init__(self, rows: View, width: int) -> None:
         self._rows, self.width = rows, width
-        self._filler: Filler | None = None
+        self._batcher: Batcher | None = None
 
     def values(self, rows: IntArray) -> Sequence[Any]:
         """See the base class."""
-        filler = self._filler
-        if filler is None or filler.pid != os.getpid():
-            filler = self._filler = Filler(self._rows, hands_over=False)
-        batch = filler.fill(array("q", rows.tobytes()))
-        return [*batch.collated().values()]
+        batcher = self._batcher
+        if batcher is None or batcher.pid != os.getpid():
+            batcher = self._batcher = ForTorch(shares=False).batcher(self._rows)
+        return [*batcher.now(torch.from_numpy(rows), 0, len(rows)).values()]

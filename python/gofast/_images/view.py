@@ -13,9 +13,9 @@ import torch
 from .. import errors
 from .._core import engine
 from .._core.picture_operations import TorchWords
+from .._loader.batcher import threads_here
 from .._loader.core_dataset import IntArray, joined
 from .._loader.draws import Place
-from .._loader.filler import threads_here
 from .._loader.view import Form, View, row_index_error
 from .._loader.wire import Wire, alike
 from .._loader.workers import Workers

@@ -16,9 +16,10 @@ import torch
 from .. import errors
 from .._core import picture_operations
 from .._loader import fallback
+from .._loader.batcher import Batcher
+from .._loader.destination import Destination, ForTorch
 from .._loader.draws import Place, Undrawn
 from .._loader.epoch import MOST_REDRAWN
-from .._loader.filler import Filler
 from .._loader.flights import raised
 from .._plan.compile import Plan, compile
 from .._plan.transforms import identify
@@ -90,7 +91,7 @@ class Work:
         if dataset._options.channels_last and not self.finished:
             fallback.warn_of_channels_last()
         self._filling = threads, hands_over
-        self.filler = Filler(self.view, *self._filling)
+        self.batcher = self._new_batcher()
 
     @staticmethod
     def _kept(dataset: HasPictures, plan: Plan) -> Kept | None:
@@ -126,8 +127,13 @@ class Work:
         """The same in a forked child: what was compiled is plain memory, and so are its functions."""
         child = copy.copy(self)
         child.pid = os.getpid()
-        child.filler = Filler(self.view, *self._filling)
+        child.batcher = child._new_batcher()
         return child
+
+    def _new_batcher(self) -> Batcher:
+        threads, hands_over = self._filling
+        made: Batcher = (ForTorch() if hands_over else Destination()).batcher(self.view, threads)
+        return made
 
     def _is_of(self, dataset: HasPictures) -> bool:
         return (
@@ -139,7 +145,7 @@ class Work:
     def batch(self, indices: array[int], records: array[int] | None = None) -> Any:
         """A finished batch, with the draws that torchvision would have made for it."""
         if records is not None or not self.plan.draws:
-            return self.filler.fill(indices, records)
+            return self.batcher.batch(indices, records)
         draws, again = self.view.new_draws(None), MOST_REDRAWN
         before = draws.state()
         while True:
@@ -160,11 +166,11 @@ class Work:
 
     def _drawn(self, indices: array[int], draws: PictureDraws) -> Any:
         try:
-            return self.filler.fill(indices, draws(indices))
+            return self.batcher.batch(indices, draws(indices))
         except Undrawn as undrawn:
             error, read = undrawn.error, indices[: undrawn.samples]
             if read:  # perhaps one of them cannot be read: that comes first
-                made = self.filler.fill(read, undrawn.records)
+                made = self.batcher.batch(read, undrawn.records)
                 if self.core.shape is None:
                     pillow.free_pictures(made.images.data_ptr(), len(read))
         raise error

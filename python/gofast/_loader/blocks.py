@@ -9,7 +9,8 @@ from .._core import engine
 from .._core.native import Block as CoreBlock
 from .._core.native import Ring
 from .._core.numbers import NAMES, dlpack
-from .shared import SharedTensor, WorkerRing
+from .shared import SharedTensor
+from .slots import SharedRing
 
 _COUNT = 8  # of a ring's slots; those of a worker wait in queues too
 _COUNT_SHARED = 16
@@ -22,7 +23,7 @@ class Block:
 
     __slots__ = ("_block", "_ring", "_slot")
 
-    def __init__(self, block: CoreBlock, slot: int, ring: WorkerRing | None) -> None:
+    def __init__(self, block: CoreBlock, slot: int, ring: SharedRing | None) -> None:
         self._block, self._slot, self._ring = block, slot, ring
 
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -55,7 +56,7 @@ class Blocks:
     def __init__(self, shared: bool) -> None:
         self.shared = shared
         # Slot bytes, the largest last. Each change makes another list: threads may be reading this one.
-        self._rings: list[tuple[int, Ring, WorkerRing | None]] = []
+        self._rings: list[tuple[int, Ring, SharedRing | None]] = []
 
     def take(self, bytes_: int) -> Block:
         """A block of so many bytes at least.
@@ -77,7 +78,7 @@ class Blocks:
         same = sum(1 for there, _, _ in self._rings if there == slot_bytes)
         count = (_COUNT_SHARED if self.shared else _COUNT) << same
         count = max(2, min(count, _MOST_BYTES // slot_bytes))
-        shared = WorkerRing(slot_bytes, count) if self.shared else None
+        shared = SharedRing(slot_bytes, count) if self.shared else None
         ring = shared.slots if shared else engine.capsule().ring(slot_bytes, count, _PRIVATE)
         kept = [one for one in self._rings if self.shared or one[0] >= slot_bytes]
         self._rings = sorted([*kept, (slot_bytes, ring, shared)], key=lambda one: one[0])

@@ -1,12 +1,16 @@
-"""Where a loader's batches arrive: ordinary memory, pinned memory, or a device (`gofast._device`)."""
+"""Where batches arrive: ordinary, pinned or shared memory, or a device (`gofast._device`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .stream import Stream
+from .batcher import Batcher
+from .pinning import is_asked_for
+from .shared import can_share, in_worker
+from .slots import Slots
 
 if TYPE_CHECKING:
+    from .counts import Counts
     from .view import View
 
 PINNED = "batches are made in pinned memory: nothing is copied"
@@ -17,26 +21,37 @@ class Destination:
 
     Args:
         rows: batches are handed out as lists of rows.
-
-    Attributes:
-        ordinary: a small batch is made by the calling thread.
     """
 
     def __init__(self, rows: bool = False, pinned: bool = False) -> None:
         self.rows, self._pinned = rows, pinned
-        self.ordinary = not pinned
 
     def row_bytes(self, view: View) -> int:
         """Bytes of a sample, by which batches are large or small."""
         return view.row_bytes
 
-    def stream(self, view: View, batch_size: int, threads: int | None) -> Any:
-        """A stream whose batches arrive there."""
-        return Stream(view, batch_size, threads, pinned=self._pinned, rows=self.rows)
+    def batcher(
+        self,
+        view: View,
+        threads: int | None = None,
+        counts: Counts | None = None,
+        before: Batcher | None = None,
+    ) -> Any:
+        """What makes batches of a view that arrive there; see Batcher."""
+        return Batcher(view, self, threads, counts, before)
 
-    def fits(self, stream: Any, view: View) -> bool:
-        """Whether a stream of an earlier iterator's is such a one."""
-        return type(stream) is Stream and stream.pinned == self._pinned and stream.rows == self.rows
+    def new_slots(self, bytes_: int) -> Slots:
+        """Slots of so many bytes."""
+        return Slots(bytes_)
+
+    def pins(self, rows: int) -> bool:
+        """Whether a batch of so many rows that is made now lies in pinned memory of torch's."""
+        return self._pinned
+
+    def fits(self, batcher: Any, view: View) -> bool:
+        """Whether what an earlier iterator used makes such batches."""
+        before = batcher.destination
+        return type(before) is Destination and (before._pinned, before.rows) == (self._pinned, self.rows)
 
     def check(self) -> None:
         """Raises where no batch may be handed out now."""
@@ -44,3 +59,25 @@ class Destination:
     def move(self, batch: Any) -> Any:
         """A batch that was made in another way, there. torch pins what is to be pinned."""
         return batch
+
+
+class ForTorch(Destination):
+    """Where torch's loader needs what it asks a dataset for in this process.
+
+    From a worker it goes on to the parent in shared memory. If torch is about to pin it, it is pinned.
+
+    Args:
+        shares: batches go on whole; else they are a part of what does.
+    """
+
+    def __init__(self, shares: bool = True) -> None:
+        super().__init__()
+        self._shared = shares and in_worker() and can_share()
+
+    def new_slots(self, bytes_: int) -> Slots:
+        """See Destination."""
+        return Slots(bytes_, shared=self._shared)
+
+    def pins(self, rows: int) -> bool:
+        """See Destination."""
+        return rows > 0 and not self._shared and is_asked_for()

@@ -113,8 +113,8 @@ class Flights:
                     self._submit_drawn(pull, pull.undrawn)
                 elif samples:
                     each = pull.each or samples
-                    stream = lane.stream or lane.open(each)
-                    pull.ticket, pull.take = stream.submit(indices, each, pull.records), stream.take
+                    batcher = lane.batcher or lane.open()
+                    pull.ticket, pull.take = batcher.submit(indices, each, pull.records), batcher.take
                 else:
                     pull.take, pull.ticket = self._fetch, pull.index
             pull.bytes = size
@@ -128,11 +128,11 @@ class Flights:
         if not indices:
             pull.take, pull.ticket = raised, undrawn.error
             return
-        stream = lane.stream or lane.open(len(indices))
-        pull.records, pull.ticket = undrawn.records, stream.submit(indices, len(indices), undrawn.records)
+        batcher = lane.batcher or lane.open()
+        pull.records, pull.ticket = undrawn.records, batcher.submit(indices, len(indices), undrawn.records)
 
         def take(ticket: Any) -> Any:
-            stream.take(ticket)
+            batcher.take(ticket)
             raise undrawn.error
 
         pull.take = take

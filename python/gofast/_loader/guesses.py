@@ -47,8 +47,8 @@ class Guesses:
             try:
                 with lane.counts.drawing():
                     pull.records, after = draw.ahead(indices, pull.before)
-                stream = lane.stream or lane.open(pull.each)
-                pull.ticket, pull.take = stream.submit(indices, pull.each, pull.records), stream.take
+                batcher = lane.batcher or lane.open()
+                pull.ticket, pull.take = batcher.submit(indices, pull.each, pull.records), batcher.take
             except Exception as error:
                 if by_handler(error):
                     raise

@@ -17,11 +17,11 @@ from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from .. import errors
+from .batcher import forked
 from .collation import Collation, Unmade
 from .epoch import Epoch
 from .order import Listed, Order, beginnings
 from .schedule import draw_order, is_known
-from .stream import forked
 from .workers import Workers
 
 if TYPE_CHECKING:

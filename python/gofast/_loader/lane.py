@@ -1,4 +1,4 @@
-"""The stream of one iterator, and the idle stream that a loader keeps for the next epoch."""
+"""What makes the batches of one iterator, and what a loader keeps of it for the next epoch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .._core.reason import Reason
+from .batcher import Batcher
 from .collation import Unmade
-from .filler import Filler
-from .stream import Stream
 from .view import View
 
 if TYPE_CHECKING:
@@ -53,39 +52,34 @@ class Trust:
 
 
 class Idle:
-    """The stream that the last epoch of a loader left behind, and what became of its guesses.
+    """The batcher that the last epoch of a loader left behind, and what became of its guesses.
 
-    The stream's batch memory has its pages already. Getting pages for new memory costs several times as much
-    as filling it.
+    The batcher's memory has its pages already. Getting pages for new memory costs several times as much as
+    filling it.
     """
 
     def __init__(self) -> None:
         # At most one. A list, because `pop` is one step, also if several threads iterate.
-        self._left: list[tuple[Stream, View, int | None, int]] = []
+        self._left: list[tuple[Batcher, int | None]] = []
         self.trust = Trust()
 
-    def put(self, stream: Stream, view: View, threads: int | None) -> None:
-        self._left[:] = [(stream, view, threads, os.getpid())]
+    def put(self, batcher: Batcher, threads: int | None) -> None:
+        self._left[:] = [(batcher, threads)]
 
-    def take(self, view: View, threads: int | None) -> Stream | None:
-        """The idle stream, if it belongs to these rows and this process: no stream survives a fork.
-
-        A Subset has a new view every epoch. Comparing rows (20 us for 60,000) is cheaper than a new stream.
-        """
+    def take(self, threads: int | None) -> Batcher | None:
+        """The idle batcher, if it is of this process: none survives a fork."""
         try:
-            stream, rows, had, pid = self._left.pop()
+            batcher, had = self._left.pop()
         except IndexError:
             return None
-        if had != threads or pid != os.getpid():
-            return None
-        return stream if rows is view or rows.same_rows(view) else None
+        return batcher if had == threads and batcher.pid == os.getpid() else None
 
     def drop(self) -> None:
         self._left.clear()
 
 
 class Lane:
-    """One iterator's way into the engine: a stream, opened at the first submission and given up once.
+    """One iterator's way into the engine: a batcher, made for the first batch and given up once.
 
     Args:
         stamp: shows the user's changes at once. None if torch would have workers: they have copies of the
@@ -107,25 +101,32 @@ class Lane:
         self.stamp = stamp
         self._threads = threads
         self._idle, self.trust = idle, idle.trust
-        self.stream: Stream | None = None
-        self._filler: Filler | None = None
+        self.batcher: Batcher | None = None
         self._pid = os.getpid()
 
     def _look_at(self, view: View) -> None:
         self.view = view
         self.row_bytes: int = self.destination.row_bytes(view)
 
-    def open(self, batch_size: int) -> Stream:
-        """The stream. batch_size is the number of rows in the first batch."""
-        if self.stream is None:
-            stream = self._idle.take(self.view, self._threads)
-            if stream is None or not self.destination.fits(stream, self.view):
-                stream = self._new_stream(batch_size)
-            stream.counts, self.stream = self.counts, stream
-        return self.stream
+    def open(self) -> Batcher:
+        """The batcher."""
+        batcher = self.batcher
+        if batcher is None:
+            before = self._idle.take(self._threads)
+            if before is not None and not self.destination.fits(before, self.view):
+                before = None
+            # A Subset has a new view every epoch. Comparing rows (20 us for 60,000) is cheaper than memory
+            # that is new.
+            if before is not None and (before.view is self.view or before.view.same_rows(self.view)):
+                before.count_for(self.counts)
+                batcher = before
+            else:
+                batcher = self._new_batcher(before)
+            self.batcher = batcher
+        return batcher
 
-    def _new_stream(self, batch_size: int) -> Stream:
-        made: Stream = self.destination.stream(self.view, batch_size, self._threads)
+    def _new_batcher(self, before: Batcher | None) -> Batcher:
+        made: Batcher = self.destination.batcher(self.view, self._threads, self.counts, before)
         return made
 
     @property
@@ -134,21 +135,10 @@ class Lane:
         return self.stamp is None or self.view.steady
 
     def make(self, rows: Tensor, start: int, stop: int) -> Any:
-        """The batch of rows[start:stop], made now: a ticket for one small batch costs several times its
-        filling."""
+        """The batch of rows[start:stop], made now."""
         if self.rows:
             return Unmade(rows[start:stop].tolist())
-        if not self.destination.ordinary:
-            stream = self.open(stop - start)
-            ticket = stream.submit(rows[start:stop], stop - start)
-            try:
-                return stream.take(ticket)
-            except BaseException:
-                stream.cancel(ticket)  # nobody takes it again
-                raise
-        if self._filler is None:
-            self._filler = Filler(self.view, self._threads, hands_over=False, counts=self.counts)
-        return self._filler.collated(rows, start, stop)
+        return (self.batcher or self.open()).now(rows, start, stop)
 
     def follow(self) -> bool:
         """Take over a change. Returns whether the engine can make the samples."""
@@ -158,7 +148,6 @@ class Lane:
             return False
         if view is not self.view:
             self.close()
-            self._filler = None
             self._look_at(view)
         return True
 
@@ -166,27 +155,27 @@ class Lane:
         """Cancel the work under way, and return when nothing is being written any more."""
         if self._pid != os.getpid():
             self.inherit()
-        if self.stream is not None:
-            self.stream.close()
+        if self.batcher is not None:
+            self.batcher.close()
 
     def inherit(self) -> None:
         """This process was forked, and is the child: the engine's work under way is the parent's."""
-        self.stream = self._filler = None
+        self.batcher = None
         self._pid = os.getpid()
 
     def give_up(self, tickets: list[Any]) -> None:
         """Cancel these, and return when nothing of them is being written any more."""
-        if self.stream is not None and self._pid == os.getpid():
+        if self.batcher is not None and self._pid == os.getpid():
             for ticket in tickets:
-                self.stream.cancel(ticket)
+                self.batcher.cancel(ticket)
 
     def close(self) -> None:
-        """Cancel the work under way and leave the stream to the loader's next iterator.
+        """Cancel the work under way and leave the batcher to the loader's next iterator.
 
-        Does nothing after a fork or when the interpreter ends: the stream's engine is then gone.
+        Does nothing after a fork or when the interpreter ends: its engine is then gone.
         """
-        stream, self.stream = self.stream, None
-        if stream is not None and self._pid == os.getpid() and not sys.is_finalizing():
-            stream.close()
-            if stream.usable:  # not if the garbage collector runs the iterator's `__del__`
-                self._idle.put(stream, self.view, self._threads)
+        batcher, self.batcher = self.batcher, None
+        if batcher is not None and self._pid == os.getpid() and not sys.is_finalizing():
+            batcher.close()
+            if batcher.usable:  # not if the garbage collector runs the iterator's `__del__`
+                self._idle.put(batcher, self._threads)

@@ -13,7 +13,6 @@ import multiprocessing
 import os
 import threading
 import weakref
-from array import array
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -28,42 +27,8 @@ from .._core import engine
 from .._core.native import Ring
 from .._core.numbers import NAMES, OPAQUE, dlpack
 from .batch import Batch
-from .core_dataset import CoreDataset
+from .slots import SharedRing
 from .view import View
-
-_COUNT = 16  # twice what prefetch_factor=2 keeps busy, with room for a slow consumer
-
-
-class WorkerRing:
-    """The worker's side. One filler; slots are freed here or in the parent."""
-
-    def __init__(self, slot_bytes: int, count: int) -> None:
-        self.slot_bytes, self.count = slot_bytes, count
-        # Not close-on-exec matters little: workers do not exec.
-        self.fd = os.memfd_create("gofast-ring", os.MFD_CLOEXEC)
-        self.inode = os.fstat(self.fd).st_ino
-        self.slots = engine.capsule().ring(slot_bytes, count, self.fd)
-
-
-class WorkerRings:
-    """Rings of this worker process, for batches of up to slot_bytes."""
-
-    def __init__(self, slot_bytes: int) -> None:
-        self.slot_bytes = slot_bytes
-        self._rings = [WorkerRing(slot_bytes, _COUNT)]
-
-    def reserve(self, core: CoreDataset, rows: int, tally: int) -> tuple[WorkerRing, array[int]]:
-        """Takes a slot for a batch of rows rows: its ring and address."""
-        slots = array("q", [0])
-        where = slots.buffer_info()[0]
-        capsule = engine.capsule()
-        while True:
-            for ring in reversed(self._rings):
-                if capsule.reserve(ring.slots, core.address, rows, rows, where, tally):
-                    return ring, slots
-            # The consumer holds on to batches: more rings, in ever larger steps. And again, where other
-            # threads are quicker to take the new slots.
-            self._rings.append(WorkerRing(self.slot_bytes, 2 * self._rings[-1].count))
 
 
 def in_worker() -> bool:
@@ -88,7 +53,7 @@ def can_share() -> bool:
 
 def shared_batch(
     view: View,
-    ring: WorkerRing,
+    ring: SharedRing,
     slot: int,
     images: torch.Tensor,
     labels: torch.Tensor | None,
@@ -113,7 +78,7 @@ def shared_batch(
 
 # What a collated batch in a worker was made of: its slot, its images and where they lay, its keys, whether it
 # has labels.
-_Origin = tuple[WorkerRing, int, torch.Tensor, int, tuple[str, ...] | None, bool]
+_Origin = tuple[SharedRing, int, torch.Tensor, int, tuple[str, ...] | None, bool]
 
 
 class SharedTensor(torch.Tensor):

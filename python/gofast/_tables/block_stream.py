@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -18,6 +18,7 @@ from .rows import RowDataset
 from .sample_options import SampleOptions
 from .stream_options import StreamOptions, memory_bytes, ranks
 from .stream_pieces import StreamPieces
+from .window_batches import Some, batches
 
 _ROWS = 512  # made at a time for torch's own DataLoader
 _OF_ROWS = {"classes", "class_to_idx", "missing_label", *SampleOptions.__dataclass_fields__} - {"output"}
@@ -87,6 +88,13 @@ class BlockStream(PulledDataset):
         """The same of this rank, or of this worker of it."""
         parts, info = self._share(rows), get_worker_info()
         return parts if info is None else cut(parts, info.id, info.num_workers)
+
+    def _some(self, drawn: Drawn) -> Iterator[Some]:
+        """An epoch's windows, with the rows of each that are wanted."""
+        raise NotImplementedError
+
+    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
+        return batches(self._some(self._draw()), size, drop_last, collate)
 
     def __bool__(self) -> bool:
         return True  # as torch's, which has no length to ask for

@@ -13,7 +13,7 @@ from .. import errors
 from .._core.memory import PAGE, Room
 from .._core.operation import Begun
 from .._core.units import size
-from .._loader.stream import forked
+from .._loader.batcher import forked
 from . import blocks
 from .file_arrays import FileArray
 from .hdf5_bands import SMALLER, Bands, least

@@ -19,10 +19,11 @@ from .._core.memory import Memory
 from .._core.numbers import NAMES, Spec, unknown_dtype
 from .._core.reason import Reason
 from .._loader.batch import Batch, Rows
+from .._loader.batcher import Batcher
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
+from .._loader.destination import ForTorch
 from .._loader.explain import overrides
-from .._loader.filler import Filler
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, overridden
 from .._loader.typed import Options, Unknown
@@ -45,6 +46,7 @@ class RowDataset(NativeDataset, Generic[Options]):
     """
 
     _memory: Memory
+    _is_native = True  # the kernel gathers the features
 
     def __init__(
         self, options: SampleOptions, label: object, class_to_idx: Mapping[Any, int] | None = None
@@ -71,7 +73,7 @@ class RowDataset(NativeDataset, Generic[Options]):
         self._check_range()
         self.class_to_idx: dict[Any, int] | None = None if class_to_idx is None else dict(class_to_idx)
         self._resolve_labels(label)
-        self._per_process: Filler | None = None
+        self._per_process: Batcher | None = None
         # Compiling checks every option that the core checks, at once.
         self._compiled: CoreDataset | None = None
         # Compile now if the engine is loaded, since forked workers can use a view that was made before
@@ -273,7 +275,7 @@ class RowDataset(NativeDataset, Generic[Options]):
 
     def _fill(self, indices: array[int]) -> Batch:
         """A batch, made now."""
-        return self._here().fill(indices)
+        return self._here().batch(indices)
 
     @property
     def targets(self) -> torch.Tensor:
@@ -379,11 +381,11 @@ class RowDataset(NativeDataset, Generic[Options]):
     def _view(self) -> View:
         return self._here().view
 
-    def _here(self) -> Filler:
+    def _here(self) -> Batcher:
         here = self._per_process
         if here is None or here.pid != os.getpid():
             view = here.view if here is not None else self._joined([self], None)
-            here = self._per_process = Filler(view)
+            here = self._per_process = ForTorch().batcher(view)
         return here
 
     def _core(self) -> CoreDataset:

@@ -15,7 +15,7 @@ from .._core import engine, table_operations
 from .._core.memory import Memory, address_of
 from .._core.numbers import Spec, itemsize
 from .._loader.core_dataset import CoreDataset, IntArray, joined
-from .._loader.stream import RING, Rings
+from .._loader.slots import RING, Slots
 from .._loader.wire import StoredTable, Wire, alike
 
 
@@ -77,8 +77,8 @@ def _all_labels(dataset: HasRows) -> torch.Tensor | None:
     core = CoreDataset(table_operations.rows(config), dataset._kept())
     labels = torch.empty((rows, *dataset._label_shape), dtype=dataset._label_dtype, device="cpu")
     if rows:
-        rings, indices = Rings(rows * itemsize(stored), 1), np.arange(rows)
-        slots = rings.reserve(core, rows, rows)
+        indices = np.arange(rows)
+        slots, _ = Slots(rows * itemsize(stored), 1).reserve(core, rows, rows)
         capsule, place = engine.capsule(), slots.buffer_info()[0]
         bad = capsule.fill(core.address, address_of(indices), 0, 0, slots[0], labels.data_ptr())
         capsule.move(place, 1, RING)

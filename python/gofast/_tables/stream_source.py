@@ -15,7 +15,7 @@ from .._core.operation import Begun
 from .._core.stamp import Stamp
 from .._core.table_operations import FilledRoom, Piece, Sources
 from .._core.units import exact
-from .._loader.stream import forked
+from .._loader.batcher import forked
 from .stream_options import memory_for
 
 _HUGE = 2 << 20  # of a page, at most

@@ -20,7 +20,8 @@ from .sample_options import SampleOptions
 from .stream_passes import passes
 from .stream_source import Filled, Rooms, StreamSource
 from .table_options import TableOptions
-from .window import Some, Window
+from .window import Window
+from .window_batches import Some
 
 if TYPE_CHECKING:
     import numpy.typing as npt

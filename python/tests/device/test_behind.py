@@ -10,7 +10,7 @@ import torch
 import gofast
 from gofast._device import behind
 from gofast._device import device as devices
-from gofast._device.stream import AHEAD
+from gofast._device.batcher import AHEAD
 from standin import MANUAL, StandIn
 
 BATCHES, ROWS, WIDTH = 60, 8, 64

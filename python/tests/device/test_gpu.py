@@ -19,7 +19,7 @@ from torchvision.transforms import v2
 import gofast
 from gofast import errors
 from gofast._device import behind
-from gofast._device.stream import AHEAD
+from gofast._device.batcher import AHEAD
 from gofast._loader import pinning
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")

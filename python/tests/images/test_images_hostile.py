@@ -656,7 +656,7 @@ def test_pillow_is_not_imported_where_nobody_needs_it(root: Path) -> None:
         import sys, gofast
         from gofast.images import ImageFolder
         dataset = ImageFolder({str(root)!r})
-        batch = dataset._here().filler.fill(__import__("array").array("q", range(len(dataset))))
+        batch = dataset._here().batcher.batch(__import__("array").array("q", range(len(dataset))))
         assert dataset.bad_samples() == {{}} and len(dataset) == 18
         sys.exit("PIL.Image was imported" if "PIL.Image" in sys.modules else 0)
     """

@@ -30,7 +30,7 @@ from gofast import errors
 from gofast._core import engine, warn
 from gofast._loader import flights, lane
 from gofast._loader import iterator as native_iterator
-from gofast._loader.stream import Stream
+from gofast._loader.batcher import Batcher
 from gofast.loader import DataLoader, NativeIterator
 
 BOTH = pytest.mark.parametrize("workers", [0, 2])
@@ -296,13 +296,13 @@ def test_a_dataset_that_changed_gets_a_new_stream(monkeypatch: pytest.MonkeyPatc
     subset = Subset(gofast.ArrayDataset(torch.arange(10.0).reshape(10, 1)), [1, 2, 3])
     made = gofast.DataLoader(subset, 2, num_workers=1)  # without, writable rows are made on the spot
     opened = []
-    real = lane.Lane._new_stream
+    real = lane.Lane._new_batcher
 
-    def new_stream(self: lane.Lane, batch_size: int) -> Stream:
-        opened.append(real(self, batch_size))
+    def new_batcher(self: lane.Lane, before: Any) -> Batcher:
+        opened.append(real(self, before))
         return opened[-1]
 
-    monkeypatch.setattr(lane.Lane, "_new_stream", new_stream)
+    monkeypatch.setattr(lane.Lane, "_new_batcher", new_batcher)
 
     def epoch() -> list[float]:
         return torch.cat([features for (features,) in made]).flatten().tolist()

@@ -54,9 +54,9 @@ def order_of(stream: HDF5Stream, epoch: int = 0) -> list[int]:
     """The rows of an epoch, where they stand in the file."""
     drawn = Drawn(stream.seed if stream.shuffle else None, epoch)
     rows = list[int]()
-    for window, some, end in stream._some(drawn):
+    for window, some in stream._some(drawn):
         rows += [window._place(int(row)).row for row in some]
-        end()
+        window.end()
     return rows
 
 

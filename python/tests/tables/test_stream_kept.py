@@ -7,7 +7,6 @@ import os
 import pickle
 import random
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -205,9 +204,7 @@ def test_rows_that_turn_out_not_to_fit_stay_within_memory(
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize("seed", range(6))
-def test_batches_made_ahead_are_those_that_are_made_when_asked_for(
-    seed: int, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_made_ahead_are_those_that_torch_makes_of_the_rows(seed: int, path: Path) -> None:
     choose = random.Random(seed)
     options: dict[str, Any] = {"shuffle": choose.choice(["block", None]), "seed": seed}
     options["output"] = choose.choice(["dict", "tuple"])
@@ -215,16 +212,12 @@ def test_batches_made_ahead_are_those_that_are_made_when_asked_for(
     loading: dict[str, Any] = {"collate_fn": choose.choice([None, list]), "drop_last": choose.random() < 0.5}
     memory, size = choose.choice([0.8, 1.2, 3]), choose.choice([1, 16, 700, 4096, 50_000])
 
-    def batches(threads: Callable[[], int]) -> list[Any]:
-        monkeypatch.setattr("gofast._tables.window.threads_here", threads)
-        loader = gofast.DataLoader(stream_of(path, memory, **options), size, **loading)
-        made = list(loader)
-        assert loader.stats()["batches"] == len(made)
-        if loading["collate_fn"] is None:
-            assert loader.stats()["samples"] == (ROWS // size * size if loading["drop_last"] else ROWS)
-        return made
-
-    ahead, then = batches(lambda: 2), batches(lambda: 1)
+    loader = gofast.DataLoader(stream_of(path, memory, **options), size, **loading)
+    ahead = list(loader)
+    assert loader.stats()["batches"] == len(ahead)
+    if loading["collate_fn"] is None:
+        assert loader.stats()["samples"] == (ROWS // size * size if loading["drop_last"] else ROWS)
+    then = list(torch.utils.data.DataLoader(stream_of(path, memory, **options), size, **loading))
     assert len(ahead) == len(then)
     for a, b in zip(ahead, then, strict=True):
         if loading["collate_fn"] is list:

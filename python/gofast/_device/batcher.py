@@ -1,23 +1,25 @@
-"""Streams whose batches arrive on a device."""
+"""What makes batches that arrive on a device."""
 
 from __future__ import annotations
 
 import time
 from array import array
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from .._core import engine
-from .._loader.counts import counted_by
-from .._loader.stream import Rings, Stream, Ticket, forked, given_up
+from .._loader.batcher import Batcher, Ticket, forked, given_up
 from .finish import Arriving, finish_of
 from .mover import move
 
 if TYPE_CHECKING:
     from .._loader.core_dataset import CoreDataset
+    from .._loader.counts import Counts
+    from .._loader.destination import Destination
     from .._loader.view import View
     from .device import Device
 
@@ -25,14 +27,21 @@ AHEAD = 3  # batches that are on the device, or on their way, beside the one tha
 BYTES_AHEAD = 512 << 20  # of their memory there; one batch may be larger
 
 
-class DeviceStream(Stream):
-    """A stream whose batches arrive on a device.
+class DeviceBatcher(Batcher):
+    """A batcher whose batches arrive on a device.
 
     A batch that is finished is sent while an earlier one is handed over, up to AHEAD of them; its slot is
     free when its copy is done. Whoever gets it does not wait for the copy: torch's current stream does.
     """
 
-    def __init__(self, device: Device, view: View, batch_size: int, threads: int | None) -> None:
+    def __init__(
+        self,
+        device: Device,
+        view: View,
+        destination: Destination,
+        threads: int | None = None,
+        counts: Counts | None = None,
+    ) -> None:
         self._finish = finish_of(device, view)
         self._unsent: deque[tuple[Ticket, int]] = deque()  # batches in their order
         # Those before them, which are sent.
@@ -40,10 +49,7 @@ class DeviceStream(Stream):
         self._next: Arriving | None = None  # room for the batch that is waited for
         self._apart: dict[int, torch.Tensor] | None = None  # its samples that cannot be had as stored bytes
         self._device = device
-        super().__init__(view, batch_size, threads)
-
-    def _new_rings(self, batch_size: int) -> Rings:
-        return Rings(max(self._row_bytes * batch_size, 1), pin=self._device.pin)
+        super().__init__(view, destination, threads, counts)
 
     def _core(self) -> CoreDataset:
         return self._finish.core
@@ -54,13 +60,13 @@ class DeviceStream(Stream):
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
     ) -> Ticket:
-        """See Stream."""
+        """See Batcher."""
         ticket = super().submit(indices, batch_size, records)
         self._unsent.extend((ticket, k) for k in range(ticket.batches))
         return ticket
 
     def take(self, ticket: Ticket) -> Any:
-        """See Stream.
+        """See Batcher.
 
         Raises:
             DeviceError: the driver refused the batch's move.
@@ -82,7 +88,7 @@ class DeviceStream(Stream):
             raise
         if self.counts is not None:
             rows = min(ticket._each, ticket._rows - ticket._next * ticket._each)
-            self.counts.add(batches=1, samples=rows, bytes=rows * self._view.row_bytes)
+            self.counts.add(batches=1, samples=rows, bytes=rows * self.view.row_bytes)
         self._over(ticket, arriving)
         return batch
 
@@ -120,17 +126,25 @@ class DeviceStream(Stream):
         for position, sample in (arriving.apart or {}).items():
             images[position].copy_(move(self._device, sample))
         self._device.behind.handed_out(stream, self._finish.bytes * len(images))
-        images = self._view.shaped(images)
+        images = self.view.shaped(images)
         if self._keys is not None:
             return {self._keys[0]: images, self._keys[1]: labels}
-        more: tuple[Any, ...] = ()
-        if self._view.has_more:
-            start = ticket._next * ticket._each
-            indices = ticket._indices[start : start + ticket._each]
-            with counted_by(self.counts):
-                found = self._view.more(indices, arriving.replaced)
-            more = tuple(move(self._device, value) for value in found)
-        return self._view.collated(images, labels, more)
+        start, each = ticket._next * ticket._each, ticket._each
+        return self._collated(images, labels, ticket._indices, start, each, arriving.replaced)
+
+    def _more(
+        self, indices: array[int] | torch.Tensor, replaced: Mapping[int, int] | None
+    ) -> tuple[Any, ...]:
+        return tuple(move(self._device, value) for value in super()._more(indices, replaced))
+
+    def now(self, rows: torch.Tensor, start: int, stop: int) -> Any:
+        """See Batcher."""
+        ticket = self.submit(rows[start:stop], stop - start)
+        try:
+            return self.take(ticket)
+        except BaseException:
+            self.cancel(ticket)  # nobody takes it again
+            raise
 
     def _sent_now(self, ticket: Ticket, k: int) -> Arriving:
         """Sends a batch as soon as it is finished."""
@@ -182,7 +196,7 @@ class DeviceStream(Stream):
         labels = None if ticket._labels is None else ticket._labels[k]
         records = None
         if ticket._records is not None:
-            words = self._view.record_words
+            words = self.view.record_words
             drawn = np.frombuffer(ticket._records, np.int32).reshape(-1, words)
             records = drawn[k * ticket._each : k * ticket._each + rows]
         return self._finish.room(rows, labels, records)
@@ -199,7 +213,7 @@ class DeviceStream(Stream):
         return arriving
 
     def cancel(self, ticket: Ticket) -> None:
-        """See Stream."""
+        """See Batcher."""
         super().cancel(ticket)
         if ticket._next < ticket.batches:  # copies: another thread may be inside `take`
             self._unsent = deque(entry for entry in list(self._unsent) if entry[0] is not ticket)

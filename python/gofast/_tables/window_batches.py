@@ -1,0 +1,139 @@
+"""The batches of a stream: of one window's rows after the other's, and of what is left of the last ones."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol
+
+import torch
+from torch.utils.data import BatchSampler, default_collate
+from torch.utils.data._utils.fetch import _MapDatasetFetcher
+
+from .._core.reason import Reason
+from .._loader.collation import Collation
+from .._loader.counts import Counts
+from .._loader.destination import Destination
+from .._loader.epoch import Epoch
+from .._loader.flights import raised
+from .._loader.lane import Idle, Lane
+from .._loader.native_dataset import NativeDataset
+from .._loader.pulled import Batch
+from .._loader.schedule import Drawn, DrawnOrder
+from .._loader.view import View
+from .rows import RowDataset
+
+
+class Window(Protocol):
+    """Rows that are in memory together: a RowDataset."""
+
+    def copied(self, rows: torch.Tensor) -> Window:
+        """These rows, in memory of their own."""
+
+    def end(self) -> None:
+        """Nobody reads the rows any more: their memory is for others."""
+
+
+Some = tuple[Any, torch.Tensor]  # a window, and rows of it, int64
+
+
+def batches(
+    given: Iterator[Some], size: int, drop_last: bool, collate: Callable[[Any], Any] | None
+) -> Iterator[Batch]:
+    """Batches of the rows that are given. A window ends with its last row.
+
+    What is left of a window is copied: its memory is for the next but one, which is decoded from now on.
+
+    Args:
+        collate: called with the rows of a batch; None: torch's own.
+    """
+    waiting, count = list[Any](), 0  # windows of a batch that is not full, all of whose rows are wanted
+    maker = _Maker(size, collate)
+    for window, rows in given:
+        try:
+            if waiting and count + len(rows) >= size:
+                joined = torch.cat([torch.arange(count), rows[: size - count] + count])
+                yield from maker.made([*waiting, window], joined)
+                rows = rows[size - count :]
+                for left in waiting:
+                    left.end()
+                waiting, count = [], 0
+            whole = 0 if waiting else len(rows) // size * size
+            if whole:
+                yield from maker.made([window], rows[:whole])
+            if len(rows := rows[whole:]):
+                waiting.append(window.copied(rows))
+                count += len(rows)
+        finally:  # whoever iterates may stop anywhere
+            window.end()
+    if waiting and not drop_last:
+        yield from maker.made(waiting, torch.arange(count))
+    for left in waiting:
+        left.end()
+
+
+class _Maker:
+    """Makes batches of rows of windows. All of them lie in the same slots: fresh memory is slow.
+
+    Args:
+        collate: see `batches`.
+    """
+
+    def __init__(self, size: int, collate: Callable[[Any], Any] | None) -> None:
+        self._size, self._collate = size, collate
+        self._idle, self._counts = Idle(), Counts()
+
+    def made(self, windows: list[Any], rows: torch.Tensor) -> Iterator[Batch]:
+        """Batches of these rows of windows, end to end."""
+        view, size = _view_of(windows), self._size
+        if view is None:
+            for some in torch.split(rows, size):
+                yield partial(self._in_python, windows, some), len(some)
+            return
+        first, collation = windows[0], None
+        takes_rows = self._collate is not None or first.batch_transform is not None
+        if takes_rows:
+            fetcher: Any = _MapDatasetFetcher(first, True, partial(self._collated, first), False)
+            collation = Collation(fetcher, None, None, self._counts)
+        lane = Lane(view, None, self._idle, None, Destination(takes_rows), self._counts)
+        lane.open().silent = True  # the loader that hands them out counts them
+        lists = BatchSampler(range(len(rows)), size, False)
+        draw = view.new_draws(None) if view.draws else None
+        order = DrawnOrder(Drawn(rows, len(rows)), lists)
+        epoch = Epoch(lane, order, raised, draw=draw, collation=collation, sampler=lists)
+        try:
+            for start in range(0, len(rows), size):
+                yield epoch.take, min(size, len(rows) - start)
+        finally:
+            lane.close()
+
+    def _collated(self, window: RowDataset, rows: Any) -> Any:
+        batch = window._batch_transformed(rows)
+        return batch.collated() if self._collate is None else self._collate(batch)
+
+    def _in_python(self, windows: list[Any], wanted: torch.Tensor) -> Any:
+        """A batch of rows that Python makes, one by one."""
+        first, numbers = windows[0], wanted.tolist()
+        if len(windows) == 1:
+            rows = first.__getitems__(numbers)
+        else:
+            starts = [*itertools.accumulate(map(len, windows), initial=0)]
+            parts = [bisect_right(starts, number) - 1 for number in numbers]
+            places = zip(parts, numbers, strict=True)
+            rows = first._finished([windows[k]._transformed(number - starts[k]) for k, number in places])
+        return default_collate(rows) if self._collate is None else self._collate(rows)
+
+
+def _view_of(windows: list[RowDataset]) -> View | None:
+    """Windows end to end, as the engine sees them; None where Python makes the rows."""
+    first, made = windows[0], [window._made_by() for window in windows]
+    if made[0] is first:
+        native = first._is_native and not first._has_python_rows()
+        return first._joined(windows, None) if native else None
+    views = [one._native_view() for one in made]  # of pictures
+    if any(isinstance(view, Reason) for view in views):
+        return None
+    both: NativeDataset = made[0]
+    return both._joined(made, None)
