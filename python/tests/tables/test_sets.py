@@ -733,7 +733,7 @@ def test_hostile_unfinished_sets(content: bytes, tmp_path: Path) -> None:
 
 def test_a_pipe_in_the_place_of_an_unfinished_set(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / files.UNFINISHED)
-    with pytest.raises(errors.NotFoundError, match="no set is there"):
+    with pytest.raises(errors.NotFoundError, match=r"no file in the folder ends in .*; it holds file"):
         gofast.open_set(tmp_path)
     with pytest.raises(errors.ReadError, match="cannot write the set"):
         gofast.preprocess(Made(3, torch.tensor), tmp_path)
@@ -746,7 +746,7 @@ def test_what_is_no_set(tmp_path: Path) -> None:
             gofast.open_set(path)
     with pytest.raises(errors.ReadError):
         gofast.open_set(tmp_path / "file")
-    with pytest.raises(errors.NotFoundError, match="no set is there"):
+    with pytest.raises(errors.NotFoundError, match=r"no file in the folder ends in .*; it holds file"):
         gofast.verify(tmp_path)
 
 
