@@ -99,12 +99,12 @@ def hdf5(options: dict[str, Any], path: Path) -> Any:
     with h5py.File(path / "a.h5", "w") as file:
         file.create_dataset("x", data=X, **options)
         file.create_dataset("y", data=Y, **options)
-    return gofast.HDF5Dataset(path / "a.h5", "x", "y")
+    return gofast.ArrayDataset.from_hdf5(path / "a.h5", "x", "y")
 
 
 def tokens(path: Path) -> Any:
     TOKENS.tofile(path / "tokens.bin")
-    return gofast.TokenDataset(path / "tokens.bin", 8)
+    return gofast.tokens.TokenDataset(path / "tokens.bin", 8)
 
 
 def token_row(i: int) -> Any:
@@ -171,7 +171,7 @@ def of_records(kind: str | None, path: Path) -> Any:
     )
     content = framed(packed)
     (path / "p.tfrecord").write_bytes(gzip.compress(content) if kind else content)
-    return gofast.ImageFiles.from_tfrecord(path / "p.tfrecord", transform=TRAIN, compression_type=kind)
+    return gofast.TFRecordDataset(path / "p.tfrecord", compression_type=kind).images(transform=TRAIN)
 
 
 def mnist(_: Path) -> Any:

@@ -25,7 +25,6 @@ from torchvision import transforms as T
 
 import gofast
 import planted
-from gofast import DoctorReport
 from gofast._core.machine import Machine, MemoryUse
 from gofast._doctor import anatomy, apart, diagnosis, loaders, trials
 from gofast._doctor.consume import Run, consume, nothing
@@ -37,6 +36,7 @@ from gofast._doctor.remedies import Offer, offered
 from gofast._doctor.variants import in_arrays, larger_batches
 from gofast._doctor.verdicts import Remedy
 from gofast.errors import OptionError
+from gofast.typing import DoctorReport
 from same import difference, seeded
 
 pytestmark = pytest.mark.filterwarnings(
