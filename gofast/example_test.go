@@ -108,31 +108,6 @@ func ExampleOpenFolder() {
 	// 96 0 1 [0 1] <nil>
 }
 
-// A server decodes what it is sent.
-func ExampleNewDecoder() {
-	engine := gofast.NewEngine(1)
-	defer engine.Close()
-	decoder, err := gofast.NewDecoder(engine, smallPlan, gofast.DecoderOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer decoder.Close()
-
-	batch, err := decoder.Decode(context.Background(), [][]byte{[]byte("P6 1 1 255\n\xff\x00\x33")})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer batch.Release()
-	values, err := batch.Float32() // [1, 3, 4, 4]
-	fmt.Println(values[0], values[16], values[32], err)
-
-	_, err = decoder.Decode(context.Background(), [][]byte{[]byte("no picture")})
-	fmt.Println(errors.Is(err, gofast.ErrUnsupported) || errors.Is(err, gofast.ErrDamaged) || errors.Is(err, gofast.ErrFormat))
-	// Output:
-	// 1 0 0.2 <nil>
-	// true
-}
-
 // A Loader is an engine, a dataset and the size of batches. Loader.To sends them to a GPU.
 func ExampleLoader() {
 	ctx := context.Background()

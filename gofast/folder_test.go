@@ -17,6 +17,12 @@ import (
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
+// valPlan draws nothing.
+var valPlan = images.Plan{
+	Steps:  []images.Step{{"op": "resize", "size": []int{16, 16}, "filter": "bilinear"}, {"op": "to_float", "how": "divide"}},
+	Output: trainPlan.Output,
+}
+
 // pictureFolder has two classes of PNG files.
 func pictureFolder(t testing.TB, count int) string {
 	t.Helper()

@@ -194,15 +194,3 @@ func TestReadersThatMisbehave(t *testing.T) {
 		}
 	}
 }
-
-func TestDecoderRefusesNUL(t *testing.T) {
-	path := filepath.Join(pictureFolder(t, 1), "class0", "100.png")
-	d, err := NewDecoder(engineOf(t, 1), valPlan, DecoderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if _, err := d.DecodePaths(t.Context(), []string{path + "\x00.txt"}); !errors.Is(err, ErrConfig) {
-		t.Errorf("a path with a NUL byte: %v", err)
-	}
-}

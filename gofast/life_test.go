@@ -86,9 +86,6 @@ func TestWhatIsNotOpen(t *testing.T) {
 		if e.Close(); e.ThreadCount() != 0 || e.Stats().Rows != 0 {
 			t.Error("an engine that was never made has threads")
 		}
-		if _, err := NewDecoder(e, valPlan, DecoderOptions{}); !errors.Is(err, ErrConfig) {
-			t.Errorf("a decoder without engine: %v", err)
-		}
 	}
 	if n, err := last(Loader{closedEngine, table, 10}, t.Context(), Sequential(30), func(int) {}); n > 0 || !errors.Is(err, ErrClosed) {
 		t.Errorf("a closed engine: %d batches, %v", n, err)
@@ -104,31 +101,6 @@ func TestWhatIsNotOpen(t *testing.T) {
 	}
 	if len(Sequential(-1))+len(Shuffled(-1, 0, 0)) != 0 {
 		t.Error("an order of less than nothing")
-	}
-}
-
-func TestClosedDecoders(t *testing.T) {
-	d, err := NewDecoder(engineOf(t, 1), valPlan, DecoderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	picture := [][]byte{[]byte("P6 1 1 255\n\xff\x00\x33")}
-	b, err := d.Decode(t.Context(), picture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Close()
-	d.Close()
-	if values, err := b.Float32(); err != nil || values[0] != 1 {
-		t.Errorf("a batch of a closed decoder: %v, %v", values, err)
-	}
-	b.Release()
-	b.Release()
-	for name, d := range map[string]*Decoder{"closed": d, "zero": {}, "nil": nil} {
-		if _, err := d.Decode(t.Context(), picture); !errors.Is(err, ErrClosed) && !errors.Is(err, ErrConfig) {
-			t.Errorf("a %s decoder: %v", name, err)
-		}
-		d.Close()
 	}
 }
 
@@ -192,11 +164,6 @@ func TestEndedContexts(t *testing.T) {
 	if err := os.WriteFile(csv, []byte("x,y\n1,2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	decoder, err := NewDecoder(engineOf(t, 1), valPlan, DecoderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer decoder.Close()
 	csvs, pictures := []string{csv}, filepath.Join(root, "class0", "100.png")
 	for name, call := range map[string]func() error{
 		"OpenTable":    func() error { _, err := OpenTable(ctx, csvs, TableOptions{}, gather.Transform{}); return err },
@@ -212,8 +179,6 @@ func TestEndedContexts(t *testing.T) {
 			_, err := OpenFiles(ctx, []string{"class0/100.png"}, valPlan, FolderOptions{FS: os.DirFS(root)})
 			return err
 		},
-		"Decode":      func() error { _, err := decoder.Decode(ctx, [][]byte{[]byte("P6 1 1 255\n\xff\x00\x33")}); return err },
-		"DecodePaths": func() error { _, err := decoder.DecodePaths(ctx, []string{pictures}); return err },
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCanceled) {
 			t.Errorf("%s: %v", name, err)

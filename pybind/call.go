@@ -15,8 +15,6 @@ var calls = map[string]func(config string) (any, error){
 	"stats":        with(stats),
 	"close":        with(stop),
 	"codecs":       with(loadCodecs),
-	"load_marks":   with(loadMarks),
-	"save_marks":   with(saveMarks),
 	"is_fused":     with(isFused),
 	"rows":         with(newRows),
 	"tokens":       with(newTokens),

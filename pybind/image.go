@@ -12,10 +12,9 @@ import (
 // codecsConfig names the folders whose libraries are tried before the system's, and
 // what jpeg.UseMarks is given.
 type codecsConfig struct {
-	Folders     []string `json:"folders"`
-	Marks       uintptr  `json:"marks"`
-	MarksSize   int      `json:"marks_size"`
-	MarksFolder string   `json:"marks_folder"`
+	Folders   []string `json:"folders"`
+	Marks     uintptr  `json:"marks"`
+	MarksSize int      `json:"marks_size"`
 }
 
 // codecsResult says which formats are decoded here, with which JPEG library, and
@@ -30,7 +29,7 @@ type codecsResult struct {
 // Pictures whose library is missing are left to Pillow.
 func loadCodecs(c codecsConfig) (any, error) {
 	found := codecsResult{Native: []string{}, Missing: map[string]string{}}
-	jpeg.UseMarks(c.Marks, c.MarksSize, c.MarksFolder) // before anything can be decoded
+	jpeg.UseMarks(c.Marks, c.MarksSize) // before anything can be decoded
 	missing := image.LoadFormats(c.Folders)
 	for _, format := range image.Formats() {
 		if err := missing[format.Name()]; err != nil {
@@ -43,21 +42,6 @@ func loadCodecs(c codecsConfig) (any, error) {
 		found.JPEG += "; Huffman codes by gofast"
 	}
 	return found, nil
-}
-
-// loadMarks takes over what an earlier run has kept of a dataset.
-func loadMarks(c jpeg.KeptMarks) (any, error) {
-	c.Load()
-	return nil, nil
-}
-
-// saveMarks keeps marks of datasets for later runs, in the background unless it shall wait.
-func saveMarks(c struct {
-	Datasets []jpeg.KeptMarks `json:"datasets"`
-	Wait     bool             `json:"wait"`
-}) (any, error) {
-	jpeg.SaveMarks(context.Background(), c.Datasets, c.Wait)
-	return nil, nil
 }
 
 // isFused tells from one value that torch drew how its uniform_ rounds: 1 once, 0

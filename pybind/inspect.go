@@ -25,11 +25,6 @@ func (c *inspectConfig) paths() []string {
 	return paths
 }
 
-func scanFiles(ctx context.Context, t *task, c inspectConfig) (any, error) {
-	c.Progress = t.progress
-	return inspect.Scan(ctx, c.paths(), c.Options)
-}
-
 func verifyFiles(ctx context.Context, t *task, c inspectConfig) (any, error) {
 	c.Progress = t.progress
 	return inspect.Verify(ctx, c.paths(), c.Options)

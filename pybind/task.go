@@ -37,7 +37,6 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"index":        working(scanFolder),
 	"tfrecord":     working(indexRecords),
 	"place":        working(findRow),
-	"scan":         working(scanFiles),
 	"verify_files": working(verifyFiles),
 	"hdf5":         working(decodeChunks),
 	"hdf5_rows":    working(decodeChunksInto),

@@ -56,7 +56,7 @@ struct gf_image_program {
     // The samples. The reader is the program's own; its arrays, stored pictures, epoch, targets, extents and facts outlive
     // the program.
     int64_t count;
-    uint32_t lasting; // they are a dataset's, and come again: its number by which their marks are kept, or 1; else 0
+    uint32_t lasting; // 1: they are a dataset's, and come again
     gf_stored stored; // pixels in memory: then there are no reader, extents and facts
     gf_reader *reader;
     const uint64_t *epoch;  // or NULL: 0

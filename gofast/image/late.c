@@ -47,12 +47,6 @@ int32_t gf_late_sample(const gf_image_program *p, const gf_late *late, const int
 
 static const gf_steps none;
 
-int32_t gf_late_numbers(const gf_image_program *p, const gf_late *late, int32_t width, int32_t height, uint8_t *x, gf_fault *fault) {
-    gf_image_program sized = {.pixels = p->pixels, .steps = &none, .output = GF_IMAGE_TENSOR, .normalise = p->normalise, .width = width,
-                              .height = height, .channels = p->channels, .last = p->last, .pass_order = p->pass_order, .max_pixels = p->max_pixels};
-    return make(&sized, late, NULL, x, fault);
-}
-
 // Bytes as they are, three side by side: no arithmetic, and stores that stay in the caches for who reads them next.
 static gf_normalise packed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -23,7 +23,4 @@ int32_t gf_late_sample(const gf_image_program *, const gf_late *, const int32_t 
 // Makes its pixels at x: width x height, which they must come to, of 4 bytes (RGBX), 3 (RGB) or 1 (the first channel).
 int32_t gf_late_pixels(const gf_late *, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels, uint8_t *x, gf_fault *);
 
-// The same as numbers of a program that makes tensors, whose steps and size it leaves out.
-int32_t gf_late_numbers(const gf_image_program *, const gf_late *, int32_t width, int32_t height, uint8_t *x, gf_fault *);
-
 #endif

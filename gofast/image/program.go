@@ -36,7 +36,7 @@ type Files struct {
 	Targets uintptr      `json:"targets"` // address of int32[count], the labels; 0 without
 	Extents uintptr      `json:"extents"` // address of source.Extent[count]; 0: each sample is all of the object of its number
 	Facts   uintptr      `json:"facts"`   // address of gf_facts[count] (reader/extent.h), zeros at first
-	Lasting uint32       `json:"lasting"` // they come again in each epoch: the number that their marks have (jpeg.KeptMarks), or 1; else 0
+	Lasting uint32       `json:"lasting"` // 1: they come again in each epoch
 	Stored  *Stored      `json:"stored"`  // they are no files, but pixels in memory: then no reader, extents and facts are needed
 	Kept    *kept.Config `json:"kept"`    // where that is kept which the certain steps make, if there are any; nil: nowhere
 }

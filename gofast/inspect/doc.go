@@ -1,11 +1,8 @@
-// Package inspect says what lies in files before a training on them. Scan reads
-// headers: counts, formats, sizes, broken files, duplicates, the columns of tables. Verify
-// reads everything, as training would, and lists what is damaged.
+// Package inspect reads files whole before a training on them, and lists what is damaged.
 //
-// Both take files, folders with all that lies below them, and globs, and read files in
-// parallel. Memory is bounded: 56 bytes a file and its path, 48 more where another file
-// begins likewise, and what the largest pictures take that are in work. What a file is, its content says; the end of its name
-// only says that a picture or a table was to be expected.
+// It takes files, folders with all that lies below them, and globs, and reads files in parallel. Memory is bounded: 16
+// bytes a file and its path, and what the largest pictures take that are in work. What a file is, its content says; the
+// end of its name only says that a picture or a table was to be expected.
 package inspect
 
 import (
@@ -14,15 +11,15 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/load"
 )
 
-// Options are those of Scan and Verify. The zero value will do.
+// Options are those of Verify. The zero value will do.
 type Options struct {
 	Threads int `json:"threads"` // 0: all that the process may use
-	// Table are the options that Verify opens tables with.
+	// Table are the options that tables are opened with.
 	Table load.Options `json:"table"`
-	// OneTable says that all tables that Verify finds are files of one.
+	// OneTable says that all tables are files of one.
 	OneTable bool          `json:"one_table"`
 	Limits   limits.Limits `json:"limits"`
-	// Progress is called from any goroutine; may be nil. Scan counts files, Verify bytes. The total may grow.
+	// Progress is called with bytes that were read, and all of them, from any goroutine; may be nil.
 	Progress func(done, total int64) `json:"-"`
 }
 

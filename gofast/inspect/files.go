@@ -9,27 +9,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 )
 
 // files is a list of files.
 type files struct {
-	list       []file
-	folders    int           // that were given
+	list       []string
 	unreadable []folder.Name // folders that could not be listed
 	circles    []Problem     // links that lead back to a folder that they lie in
 	budget     *limits.Budget
-}
-
-type file struct {
-	path string
-	root int // bytes of path that are the folder that was given, and the slash behind it; -1: the file was named
 }
 
 // list finds the files. What is given twice counts twice, except the same path again.
@@ -52,7 +46,7 @@ func list(ctx context.Context, paths []string, o *Options) (*files, error) {
 			}
 			seen[clean] = true
 			if info, err := os.Stat(path); err != nil || !info.IsDir() {
-				if err := f.add(path, -1); err != nil {
+				if err := f.add(path); err != nil {
 					return nil, err
 				}
 			} else if err := f.addFolder(ctx, path, o); err != nil {
@@ -90,11 +84,10 @@ func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
 	for i := range schema.Count {
 		at := schema.PathsOffset + int64(binary.NativeEndian.Uint64(index[schema.PathOffsetsOffset+8*i:]))
 		name, _, _ := bytes.Cut(index[at:], []byte{0})
-		if err := f.add(root+string(name), len(root)); err != nil {
+		if err := f.add(root + string(name)); err != nil {
 			return err
 		}
 	}
-	f.folders++
 	for _, name := range schema.Unreadable {
 		f.unreadable = append(f.unreadable, schema.Root+name)
 	}
@@ -104,33 +97,30 @@ func (f *files) addFolder(ctx context.Context, path string, o *Options) error {
 	return nil
 }
 
-func (f *files) add(path string, root int) error {
-	const each = 24 // a file, without its path
+func (f *files) add(path string) error {
+	const each = 16 // a file, without its path
 	if err := f.budget.Reserve(each+int64(len(path)), "the list of files"); err != nil {
 		return err
 	}
-	f.list = append(f.list, file{path, root})
+	f.list = append(f.list, path)
 	return nil
 }
 
 var errCircle = errs.New(errs.ErrUnsupported, "inspect",
 	"a link of this path leads back to a folder that it lies in: torchvision's ImageFolder lists the same files again and again, 40 links deep. Remove the link")
 
-func (f *files) path(i int) string { return f.list[i].path }
-
-// class is the folder in its folder that a file lies in, as torchvision's ImageFolder sees it: "" for
-// a file that was named, or that lies in the folder itself. Of several folders, each has classes of its own.
-func (f *files) class(i int) string {
-	path, root := f.list[i].path, f.list[i].root
-	if root < 0 {
-		return ""
-	}
-	class, _, below := strings.Cut(path[root:], "/")
-	switch {
-	case !below:
-		return ""
-	case f.folders > 1:
-		return path[:root] + class
-	}
-	return class
+// each does something with every file, on all threads. The error ends it.
+func (f *files) each(ctx context.Context, threads int, do func(i int) error) error {
+	const together = 64 // files of a job: enough that threads seldom meet, few enough that they end together
+	return pool.Each(ctx, threads, (len(f.list)+together-1)/together, func(ctx context.Context, job int) error {
+		for i := job * together; i < min((job+1)*together, len(f.list)); i++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

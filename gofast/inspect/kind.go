@@ -29,20 +29,19 @@ const (
 // format is a format of pictures.
 type format struct {
 	name   string
-	magics []string                  // ? is any byte
-	sure   func(head []byte) bool    // where the magic is short; nil: it is enough
-	header func(head []byte) details // reads the beginning of a file; nil: nothing more is told
+	magics []string               // ? is any byte
+	sure   func(head []byte) bool // where the magic is short; nil: it is enough
 }
 
 // pictures are the formats of pictures. Those whose name is one of image.Formats are decoded here, the others by Pillow.
 var pictures = []format{
-	{name: "jpeg", magics: []string{"\xff\xd8\xff"}, header: jpegHeader},
-	{name: "png", magics: []string{"\x89PNG\r\n\x1a\n"}, header: pngHeader},
-	{name: "webp", magics: []string{"RIFF????WEBP"}, header: webpHeader},
-	{name: "pnm", magics: []string{"P5", "P6"}, sure: isNetpbm, header: pnmHeader},
-	{name: "gif", magics: []string{"GIF87a", "GIF89a"}, header: gifHeader},
-	{name: "bmp", magics: []string{"BM"}, sure: isBitmap, header: bmpHeader},
-	{name: "tiff", magics: []string{"II*\x00", "MM\x00*", "II+\x00", "MM\x00+"}, header: firstDirectory},
+	{name: "jpeg", magics: []string{"\xff\xd8\xff"}},
+	{name: "png", magics: []string{"\x89PNG\r\n\x1a\n"}},
+	{name: "webp", magics: []string{"RIFF????WEBP"}},
+	{name: "pnm", magics: []string{"P5", "P6"}, sure: isNetpbm},
+	{name: "gif", magics: []string{"GIF87a", "GIF89a"}},
+	{name: "bmp", magics: []string{"BM"}, sure: isBitmap},
+	{name: "tiff", magics: []string{"II*\x00", "MM\x00*", "II+\x00", "MM\x00+"}},
 	{name: "avif", magics: []string{"????ftypavif", "????ftypavis"}},
 	{name: "heif", magics: []string{"????ftyphei", "????ftyphev", "????ftypmif1", "????ftypmsf1"}},
 	{name: "jpeg 2000", magics: []string{"\x00\x00\x00\x0cjP  ", "\xff\x4f\xff\x51"}},

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/foreign"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
@@ -20,34 +22,10 @@ import (
 	"github.com/gofast-org/gofast/gofast/table/load"
 )
 
-// Verification is what Verify found. Lists are in the order of the files, and empty rather than nil.
-type Verification struct {
-	Files    int64   `json:"files"`
-	Bytes    int64   `json:"bytes"`
-	Seconds  float64 `json:"seconds"`
-	Pictures int64   `json:"pictures"` // all of them, also damaged ones and those that were not checked
-	Tables   int64   `json:"tables"`
-	Records  int64   `json:"records"` // files of cache= of pictures
-	// TFRecords are files of tf.train.Example, whose checksums and Examples were looked at.
-	TFRecords int64 `json:"tfrecords"`
-	// HDF5 are files that are left to the caller, whose library says where their values lie.
-	HDF5   []folder.Name `json:"hdf5"`
-	Others int64         `json:"others"` // files that are none of these: they were not read
-	// Damaged are files that training would fail on, and links that lead back to a folder that they lie in, at most 100
-	// of each folder given.
-	Damaged []Problem `json:"damaged"`
-	// Unchecked are files that gofast does not decode: Pillow's pictures, tables that it cannot use as they are, and
-	// whatever is beyond a limit. Of a table with columns of text, the others were read.
-	Unchecked []Problem `json:"unchecked"`
-	// Missing says which libraries that decode pictures were not found, by the format's name: nothing is known of these
-	// pictures, which are among the unchecked ones.
-	Missing map[string]string `json:"missing_libraries,omitempty"`
-	// Unreadable are folders that could not be listed, at most 100 of each folder given.
-	Unreadable []folder.Name `json:"unreadable_folders"`
-}
-
 const (
-	opVerify = "verify"
+	op = "verify"
+	// headBytes of a file tell what it is.
+	headBytes = 16 << 10
 	// mostFileBytes is the largest picture that is decoded here, as in training.
 	mostFileBytes = 1 << 30
 	// mostKept is how much memory for a file a thread keeps for the next one.
@@ -60,20 +38,20 @@ const (
 // are read whole. Libraries that [image.LoadFormats] has not found before are the system's. What is damaged is part of the report; an
 // error is returned for paths that do not exist, and when ctx ends.
 func Verify(ctx context.Context, paths []string, o Options) (report *Verification, err error) {
-	defer pool.Recover(&err, opVerify, "")
+	defer pool.Recover(&err, op, "")
 	start := time.Now()
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	all, err := list(ctx, paths, &o)
 	if err != nil {
-		return nil, errs.Ended(err, opVerify)
+		return nil, errs.Ended(err, op)
 	}
 	v := &verifier{files: all, options: &o,
 		report: &Verification{Files: int64(len(all.list)), HDF5: []folder.Name{}, Damaged: []Problem{}, Unchecked: []Problem{}, Unreadable: all.unreadable}}
 	v.readers.New = func() any { return &reader{verifier: v, decoders: map[string]*picture.Decoder{}} }
 	if err := v.run(ctx); err != nil {
-		return nil, errs.Ended(err, opVerify)
+		return nil, errs.Ended(err, op)
 	}
 	slices.Sort(v.report.HDF5)
 	v.report.Damaged = inOrder(append(v.report.Damaged, all.circles...))
@@ -115,8 +93,8 @@ type reader struct {
 
 func (v *verifier) run(ctx context.Context) error {
 	var total atomic.Int64
-	err := v.each(ctx, v.options.Threads, func(_ context.Context, i int, _ []byte) error {
-		if info, err := os.Stat(v.path(i)); err == nil && info.Mode().IsRegular() {
+	err := v.each(ctx, v.options.Threads, func(i int) error {
+		if info, err := os.Stat(v.list[i]); err == nil && info.Mode().IsRegular() {
 			total.Add(info.Size())
 		}
 		return nil
@@ -148,7 +126,7 @@ func (v *verifier) found(i int, err error, isPicture bool) {
 	if err == nil {
 		return
 	}
-	p := problemOf(i, v.path(i), err)
+	p := problemOf(i, v.list[i], err)
 	p.Picture = isPicture
 	v.lock.Lock()
 	defer v.lock.Unlock()
@@ -164,7 +142,7 @@ func (v *verifier) add(n int64) { v.options.Progress(v.done.Add(n), v.total) }
 
 // verify reads one file. Its error is not the file's, but the end of the work.
 func (r *reader) verify(ctx context.Context, i int) error {
-	path := r.path(i)
+	path := r.list[i]
 	f, err := source.Open(path)
 	if err != nil {
 		r.found(i, err, false)
@@ -271,11 +249,23 @@ func (r *reader) picture(f *source.File, format *format, head []byte) error {
 	return d.Check(whole)
 }
 
+// notAPicture is the error of a file whose name promises a picture.
+func notAPicture(head []byte) error {
+	text := "the file is empty"
+	if len(head) > 0 {
+		text = fmt.Sprintf("the content is no known format of pictures, it begins with % x", head[:min(len(head), 8)])
+		if advice := foreign.Advice(head); advice != "" {
+			text = "the content is no picture: " + advice
+		}
+	}
+	return errs.New(errs.ErrFormat, "picture", text)
+}
+
 // table reads a table whole, as opening it would.
 func (v *verifier) table(ctx context.Context, files []int, size int64, threads int) error {
 	paths := make([]string, len(files))
 	for n, i := range files {
-		paths[n] = v.path(i)
+		paths[n] = v.list[i]
 	}
 	before := v.done.Load()
 	options := v.options.Table

@@ -56,22 +56,6 @@ PyObject *gf_py_kept_place(PyObject *self, PyObject *const *args, Py_ssize_t n) 
     return PyLong_FromLongLong(gf_kept_place(POINTER(_Atomic uint64_t, a[0]), a[1], name));
 }
 
-// make_numbers(picture, view, width, height, x): the pixels as numbers of the view's first dataset, at x. (code, text).
-PyObject *gf_py_make_numbers(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    gf_late late;
-    long long a[4];
-    if (n != 5) return PyErr_Format(PyExc_TypeError, "takes 5 arguments (%zd given)", n);
-    if (!late_of(args[0], &late) || !gf_integers(args + 1, 4, 4, a)) return NULL;
-    if (a[1] < 1 || a[2] < 1 || a[1] > INT32_MAX || a[2] > GF_CANVAS_MOST_PIXELS / a[1]) return PyErr_Format(PyExc_ValueError, "no pixels of that size");
-    const gf_image_program *p = POINTER(const gf_view, a[0])->parts[0].program;
-    gf_fault fault = {0};
-    PyThreadState *state = PyEval_SaveThread();
-    int32_t code = gf_late_numbers(p, &late, (int32_t)a[1], (int32_t)a[2], POINTER(uint8_t, a[3]), &fault);
-    PyEval_RestoreThread(state);
-    return Py_BuildValue("is", code, fault.text);
-}
-
 // jpeg_header(data, length): of a file of that length, which begins with data: width, height, components, and where the header
 // ends; None where Pillow must read it: it does not end there, says no such thing, or has something that Pillow reads at once.
 PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n) {

@@ -19,7 +19,6 @@ from ._images.bad_samples import OnError
 from ._images.face import VisionDataset
 from ._images.files import Files
 from ._images.labels import matched, numbers
-from ._images.labels_file import LabelsFile
 from ._images.listing import Listing
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
@@ -166,7 +165,7 @@ class ImageFiles(VisionDataset):
 
         Args:
             csv: a text table whose first line names the columns, separated by commas, tabs, semicolons, bars
-                or spaces.
+                or spaces. It is read as :class:`gofast.TableDataset` reads it.
             root: the folder that the files' names are relative to.
             path: the column of these names.
             label: the column of the labels; None: there are none. Several columns of numbers, such as zeros
@@ -183,6 +182,7 @@ class ImageFiles(VisionDataset):
             gofast.errors.NotFoundError: no such labels file, or no such picture in its first row.
             gofast.errors.SchemaError: no such column.
             gofast.errors.MissingValueError: an empty cell.
+            gofast.errors.DamagedError: a row with too few or too many cells.
             gofast.errors.BadValueError, gofast.errors.UnknownLabelError: a label that does not fit. These
                 errors all name the line.
 
@@ -193,23 +193,16 @@ class ImageFiles(VisionDataset):
             ['coast', 'forest', 'town']
             >>> val = gofast.ImageFiles.from_csv("labels.csv", "photos/val", **columns, classes=train)
         """
-        if label_type not in ("auto", "int", "float", "text"):
-            raise errors.OptionError(f'label_type={label_type!r} is not "auto", "int", "float" or "text"')
+        from .table_pictures import labels_file
+
         if classes is not None and not isinstance(label, str):
             raise errors.OptionError("classes= numbers the labels of one column: give label= too")
         if label is not None and not isinstance(label, str) and (not label or len(set(label)) < len(label)):
             raise errors.OptionError(f"label={label!r}: give a column, or several different ones")
-        table = LabelsFile(os.path.expanduser(os.fspath(csv)), path, label)
-        numbers = None if classes is None else numbered(classes)
-        labels: Any = None
-        found: dict[str | int, int] | None = None
-        if isinstance(label, str):
-            labels, found = table.values(label_type, numbers)
-        elif label is not None:
-            labels, found = table.vectors(), {name: i for i, name in enumerate(label)}
-        made = cls(table.paths(os.path.expanduser(os.fspath(root)), suffix), labels, **options)
+        paths, labels, numbers = labels_file(csv, root, path, label, suffix, classes, label_type)
+        made = cls(paths, labels, **options)
         made.root = os.fspath(root) or None
-        made.class_to_idx = found if numbers is None else numbers
+        made.class_to_idx = numbers
         made.classes = None if made.class_to_idx is None else in_order(made.class_to_idx)
         return made
 

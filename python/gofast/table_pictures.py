@@ -1,20 +1,25 @@
-"""TablePictures: pictures whose paths are a column of a table, with the rest of its rows."""
+"""Pictures whose paths are a column of a table: with the rest of its rows, or with labels alone."""
 
 from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from . import errors
 from ._core.arguments import checked
 from ._images.beside import PicturesBeside
 from ._images.face import VisionDataset
 from ._images.listing import Listing
-from ._images.vision import default_loader
+from ._images.vision import IMG_EXTENSIONS, default_loader
+from ._loader.classes import Classes, LabelType
 from .table import TableDataset
+
+_LONGEST = 1 << 20  # characters of a first line
 
 
 class TablePictures(PicturesBeside, VisionDataset):
@@ -59,3 +64,64 @@ class TablePictures(PicturesBeside, VisionDataset):
     def paths(self) -> list[str]:
         """The paths of the pictures: a copy."""
         return self._listing.paths()
+
+
+def labels_file(
+    csv: str | Path,
+    root: str | Path,
+    path: str,
+    label: str | Sequence[str] | None,
+    suffix: str,
+    classes: Classes | None,
+    label_type: LabelType,
+) -> tuple[list[str], Any, dict[str | int, int] | None]:
+    """The paths, the labels, and the numbers of classes of a labels file: see ``ImageFiles.from_csv``."""
+    file = os.path.expanduser(os.fspath(csv))
+    if os.path.exists(file) and not os.path.isfile(file):  # a folder would be a table of several files
+        raise errors.ReadError(f"{file}: not a regular file").at(path=file)
+    several = [] if label is None or isinstance(label, str) else list(label)
+    delimiter, cells = _first_line(file, [path, *several, *([label] if isinstance(label, str) else [])])
+    names = [cells.get(name, name) for name in several]
+    table = TableDataset(
+        file,
+        label=names or (None if label is None else cells.get(str(label), label)),
+        label_type="float" if several else label_type,
+        classes=classes,
+        header=True,
+        columns=[],
+        text=cells.get(path, path),
+        delimiter=delimiter,
+    )
+    folder = os.path.expanduser(os.fspath(root))
+    paths = [os.path.join(folder, name.strip() + suffix) for name in table.texts(cells.get(path, path))]
+    if paths and not os.path.exists(paths[0]):
+        raise _no_picture(file, table, paths[0], suffix)
+    if several:
+        vectors = table.targets.to(torch.float32).reshape(len(table), -1)
+        return paths, vectors, dict(zip(several, range(len(several)), strict=True))
+    return paths, None if label is None else table.targets.tolist(), table.class_to_idx
+
+
+def _first_line(file: str, wanted: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+    """The delimiter that splits a file's first line into most of these columns, and each cell by its name.
+
+    A table's delimiter is found from its rows, and is never a space. Spaces around a name do not count here.
+    """
+    try:
+        with open(file, encoding="utf-8-sig") as lines:
+            line = lines.readline(_LONGEST).rstrip("\r\n")
+    except (OSError, UnicodeDecodeError):
+        return None, {}  # the table's error says more
+    found = {d: {cell.strip(): cell for cell in line.split(d)} for d in ",\t;| "}
+    delimiter = max(found, key=lambda d: len(found[d].keys() & {*wanted}))  # the first if several are equal
+    return (delimiter, found[delimiter]) if found[delimiter].keys() & {*wanted} else (None, {})
+
+
+def _no_picture(file: str, table: TableDataset, path: str, suffix: str) -> errors.NotFoundError:
+    hint = "see root= and suffix="
+    for end in (*IMG_EXTENSIONS, *(end.upper() for end in IMG_EXTENSIONS)):
+        if os.path.exists(path + end):
+            hint = f"there is one that ends with {end!r}: say suffix={suffix + end!r}"
+            break
+    line = table._place(0).line
+    return errors.NotFoundError(f"{file}: line {line}: no file {path!r}; {hint}").at(path=file)

@@ -13,7 +13,7 @@ static int pack_file(gf_jpeg *j, const uint8_t *data, size_t n, gf_bytes *out, s
 	return !gf_jpeg_format.begin(j, &file, INT32_MAX, &picture, &fault) && gf_jpeg_packs(j) && gf_jpeg_pack(j, out, 0, size);
 }
 
-static void use_marks(uintptr_t memory, size_t size, uint64_t key) { gf_jpeg_marks_use((void *)memory, size, key); }
+static void use_marks(uintptr_t memory, size_t size) { gf_jpeg_marks_use((void *)memory, size); }
 */
 import "C"
 
@@ -49,10 +49,9 @@ func Exchanged() bool { return C.gf_libjpeg_exchanged() != 0 }
 var marks sync.Once
 
 // UseMarks says in which memory marks of files are kept, once for the process: zeros at
-// that address, which stay there. marks.h says what they are. folder is where those of
-// later runs are kept, if it is there.
-func UseMarks(memory uintptr, size int, folder string) {
-	marks.Do(func() { C.use_marks(C.uintptr_t(memory), C.size_t(size), C.uint64_t(marksKey(folder))) })
+// that address, which stay there. marks.h says what they are.
+func UseMarks(memory uintptr, size int) {
+	marks.Do(func() { C.use_marks(C.uintptr_t(memory), C.size_t(size)) })
 }
 
 // KeepMarks gives the process memory for marks of its own, if it has none: at most 1 GiB,
@@ -66,7 +65,7 @@ func KeepMarks() {
 		size := int(min(1<<30, uint64(machine.Totalram)*uint64(machine.Unit)/32))
 		memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 		if err == nil { // without, later epochs are as slow as the first
-			C.use_marks(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), C.size_t(size), 0)
+			C.use_marks(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), C.size_t(size))
 		}
 	})
 }
@@ -97,11 +96,11 @@ func plainCoefficients(plain bool) {
 func exchanged(d *picture.Decoder) int { return int((*C.gf_jpeg)(d.State).exchanged) }
 
 // marked is of how many files a decoder found marks; useMarks replaces the memory of
-// marks by another, while nothing is decoded; key is that of hashes, 0: by chance.
+// marks by another, while nothing is decoded.
 func marked(d *picture.Decoder) int { return int((*C.gf_jpeg)(d.State).marked) }
 
-func useMarks(memory []byte, key uint64) {
-	C.gf_jpeg_marks_use(unsafe.Pointer(unsafe.SliceData(memory)), C.size_t(len(memory)), C.uint64_t(key))
+func useMarks(memory []byte) {
+	C.gf_jpeg_marks_use(unsafe.Pointer(unsafe.SliceData(memory)), C.size_t(len(memory)))
 }
 
 func byLibrary(d *picture.Decoder) { (*C.gf_jpeg)(d.State).by_library = 1 }

@@ -24,17 +24,7 @@ const char *gf_libjpeg_version(void);
 int gf_libjpeg_exchanged(void);
 
 // Where marks of files are kept (marks.h): in memory that begins as zeros. Processes that share it need not have it at one
-// address. NULL: they are not kept. key is that of an earlier run's hashes, or 0; what the memory has already stays.
-void gf_jpeg_marks_use(void *memory, size_t size, uint64_t key);
-
-// The key of hashes; 0: no marks are kept.
-uint64_t gf_jpeg_marks_key(void);
-
-// Writes the records of a dataset's files that have marks, as far as there is room, or counts their bytes if to is NULL. If
-// these are more than `most` files, some have been replaced, and those that no decode has met are left out.
-size_t gf_jpeg_marks_save(uint32_t dataset, size_t most, uint8_t *to, size_t room);
-
-// Takes such records over, as of a dataset. Returns the bytes of those that are whole: it stops at any other.
-size_t gf_jpeg_marks_load(uint32_t dataset, const uint8_t *from, size_t n);
+// address. NULL: they are not kept.
+void gf_jpeg_marks_use(void *memory, size_t size);
 
 #endif

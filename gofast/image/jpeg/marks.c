@@ -27,15 +27,15 @@ static uint64_t slots, room; // of the table: a power of two, and bytes for mark
 static uint64_t key;
 static uint8_t *marks;
 
-void gf_jpeg_marks_use(void *memory, size_t size, uint64_t known) {
+void gf_jpeg_marks_use(void *memory, size_t size) {
     here = NULL;
     if (!memory || size < 1 << 16) return;
     for (slots = 64; slots * 2 * PLACE <= size; slots *= 2) continue;
     size_t before = sizeof(table) + slots * sizeof(uint64_t);
     marks = (uint8_t *)memory + before;
     room = size - before;
-    uint64_t drawn = known, none = 0;
-    if (!drawn && getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) return;
+    uint64_t drawn, none = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) return;
     atomic_compare_exchange_strong(&((table *)memory)->key, &none, drawn | 1);
     key = atomic_load(&((table *)memory)->key);
     here = memory;
@@ -89,89 +89,38 @@ static uint32_t spread(size_t n, uint32_t mcus, uint32_t *every) {
     return (mcus - 1) / *every;
 }
 
-static jpeg_marks *make(_Atomic uint64_t *slot, uint64_t seen, uint64_t hash, size_t n, uint32_t every, uint32_t count, uint32_t of) {
+static jpeg_marks *make(_Atomic uint64_t *slot, uint64_t seen, uint64_t hash, size_t n, uint32_t every, uint32_t count) {
     uint64_t offset = take(sizeof(jpeg_marks) + count * sizeof(uint64_t));
     if (!offset) return NULL;
     jpeg_marks *made = at_offset(offset);
     made->hash = hash, made->size = n, made->every = every, made->room = count;
-    atomic_store_explicit(&made->of, of, memory_order_release);
     if (atomic_compare_exchange_strong_explicit(slot, &seen, (hash >> OFFSET_BITS) << OFFSET_BITS | offset, memory_order_release, memory_order_relaxed))
         return made;
     return NULL; // another thread was first, and this memory is lost
 }
 
-// Finds the marks of a file or makes them, as of a dataset; if that is 0, when the file comes for the second time.
-static jpeg_marks *find(uint64_t hash, size_t n, uint32_t every, uint32_t count, uint32_t dataset, uint32_t met) {
+// Finds the marks of a file or makes them; those of a file that may not come again, when it comes for the second time.
+static jpeg_marks *find(uint64_t hash, size_t n, uint32_t every, uint32_t count, int comes_again) {
     for (uint64_t i = 0; i < PROBES; i++) {
         _Atomic uint64_t *slot = &here->slot[(hash + i) & (slots - 1)];
         uint64_t seen = atomic_load_explicit(slot, memory_order_acquire), offset = seen & ((1ull << OFFSET_BITS) - 1);
-        if (!seen && !dataset) {
+        if (!seen && !comes_again) {
             atomic_compare_exchange_strong_explicit(slot, &seen, (hash >> OFFSET_BITS) << OFFSET_BITS, memory_order_relaxed, memory_order_relaxed);
             return NULL;
         }
         if (seen && seen >> OFFSET_BITS != hash >> OFFSET_BITS) continue;
-        if (!offset) return make(slot, seen, hash, n, every, count, (dataset ? dataset : 1) | met);
+        if (!offset) return make(slot, seen, hash, n, every, count);
         jpeg_marks *found = at_offset(offset);
         if (found->hash != hash || found->size != n) continue;
-        if (found->every != every || found->room != count) return NULL; // a record that somebody forged
-        if (met & ~atomic_load_explicit(&found->of, memory_order_relaxed)) atomic_fetch_or_explicit(&found->of, met, memory_order_relaxed);
+        if (found->every != every || found->room != count) return NULL; // another file with its hash and its size
         return found;
     }
     return NULL;
 }
 
-jpeg_marks *marks_of(const uint8_t *file, size_t n, uint32_t mcus, uint32_t comes_again) {
+jpeg_marks *marks_of(const uint8_t *file, size_t n, uint32_t mcus, int comes_again) {
     if (!here || n / SHARE < sizeof(jpeg_marks) + 4 * sizeof(uint64_t) || mcus < 16) return NULL;
     uint64_t hash = hash_of(file, n) | 1ull << 63; // no slot with a file is 0
     uint32_t every, count = spread(n, mcus, &every);
-    return find(hash, n, every, count, comes_again, MARKS_MET);
-}
-
-uint64_t gf_jpeg_marks_key(void) { return here ? key : 0; }
-
-// What a file for later runs has of each file, and its known marks behind that.
-typedef struct {
-    uint64_t hash, size;
-    uint32_t every, room, known, reserved;
-} record;
-
-size_t gf_jpeg_marks_save(uint32_t dataset, size_t most, uint8_t *to, size_t room) {
-    size_t bytes[2] = {0}, files = 0, written = 0;
-    for (int pass = 0; here && pass < (to ? 2 : 1); pass++) {
-        uint64_t used = atomic_load_explicit(&here->used, memory_order_relaxed);
-        for (uint64_t at = 0; at < used;) {
-            jpeg_marks *m = (jpeg_marks *)(marks + at);
-            uint32_t of = atomic_load_explicit(&m->of, memory_order_acquire), known = atomic_load_explicit(&m->known, memory_order_acquire);
-            if (!of) break; // its maker is not ready, or was killed
-            at += sizeof *m + m->room * sizeof(uint64_t);
-            if ((of & ~MARKS_MET) != dataset || !known) continue;
-            size_t size = sizeof(record) + known * sizeof(uint64_t);
-            int met = (of & MARKS_MET) != 0;
-            if (!pass) {
-                bytes[0] += size, bytes[1] += met * size, files++;
-            } else if ((met || files <= most) && size <= room - written) {
-                record r = {m->hash, m->size, m->every, m->room, known, 0};
-                memcpy(to + written, &r, sizeof r);
-                memcpy(to + written + sizeof r, (const void *)m->mark, size - sizeof r);
-                written += size;
-            }
-        }
-    }
-    return to ? written : bytes[files > most];
-}
-
-size_t gf_jpeg_marks_load(uint32_t dataset, const uint8_t *from, size_t n) {
-    size_t at = 0;
-    record r;
-    while (here && n - at >= sizeof r) {
-        memcpy(&r, from + at, sizeof r);
-        if (r.known > r.room || r.room > MOST / sizeof(uint64_t) || n - at - sizeof r < r.known * sizeof(uint64_t)) break;
-        jpeg_marks *m = find(r.hash | 1ull << 63, r.size, r.every, r.room, dataset, 0);
-        if (m && atomic_load_explicit(&m->known, memory_order_relaxed) < r.known) {
-            memcpy((void *)m->mark, from + at + sizeof r, r.known * sizeof(uint64_t));
-            atomic_store_explicit(&m->known, r.known, memory_order_release);
-        }
-        at += sizeof r + r.known * sizeof(uint64_t);
-    }
-    return at;
+    return find(hash, n, every, count, comes_again);
 }

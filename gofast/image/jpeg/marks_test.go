@@ -14,19 +14,16 @@ import (
 )
 
 // newMarks gives the process memory for marks until the test ends.
-func newMarks(t testing.TB, size int) { keyedMarks(t, size, 0) }
-
-// keyedMarks are those of a process that has found a key.
-func keyedMarks(t testing.TB, size int, key uint64) {
+func newMarks(t testing.TB, size int) {
 	t.Helper()
 	needLibrary(t)
 	memory, err := unix.Mmap(-1, 0, size+1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
 	}
-	useMarks(memory[:size], key)
+	useMarks(memory[:size])
 	t.Cleanup(func() {
-		useMarks(nil, 0)
+		useMarks(nil)
 		_ = unix.Munmap(memory)
 	})
 }
@@ -144,7 +141,7 @@ func BenchmarkCrops(b *testing.B) {
 			name = "marked"
 		}
 		b.Run(name, func(b *testing.B) {
-			useMarks(nil, 0)
+			useMarks(nil)
 			if marked {
 				newMarks(b, 64<<20)
 			}

@@ -13,7 +13,7 @@ typedef struct {
     const uint8_t *data; // in the memory that was lent, or in the reader's own: valid until that is lent again
     size_t size;
     size_t length; // of the whole sample
-    uint32_t comes_again; // for certain, since it is one of a dataset that has epochs: the dataset's number, or 1; else 0
+    uint32_t comes_again; // 1: for certain, since it is one of a dataset that has epochs
 } gf_sample_bytes;
 
 typedef struct gf_reader gf_reader;

@@ -38,7 +38,6 @@ _PICTURES = "cache of pictures"
 _KINDS = {
     "folders": "list of a picture folder",
     "kernels": "compiled GPU kernel",
-    "marks": "marks of JPEGs",
     "tfrecord": "index of TFRecord files",
 }
 

@@ -1,4 +1,4 @@
-"""gofast: what is in files, what is damaged, what is slow; conversions, caches, and facts for bug reports."""
+"""gofast: what is damaged, what is slow; conversions, caches, and facts for bug reports."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 from .. import _interrupts, errors
 from .._about import __version__
-from . import cache, completion, convert, demo, doctor, info, man, output, run, scan, verify
+from . import cache, completion, convert, demo, doctor, info, man, output, run, verify
 
-_COMMANDS = (scan, verify, doctor, convert, run, cache, info, demo, completion, man)
+_COMMANDS = (verify, doctor, convert, run, cache, info, demo, completion, man)
 NAMES = [command.__name__.rpartition(".")[2] for command in _COMMANDS]
 
 _DESCRIPTION = "PyTorch input pipelines, the same batches many times faster."
 _EPILOG = """examples:
-  gofast scan photos/                    what is there: formats, sizes, classes, broken files, duplicates
   gofast verify photos/ train.parquet    decodes everything, lists what is damaged
   gofast doctor photos/                  why loading these pictures is slow, and what helps
   gofast doctor train.py --epochs 1      the same of the loaders of a script

@@ -23,9 +23,7 @@ def load() -> process_operations.CodecsFound:
     global _engine_with, _found, _capsule
     if _engine_with is not engine.native():
         address, size = marks.shared.place()
-        _found = process_operations.codecs(
-            {"folders": folders(), "marks": address, "marks_size": size, "marks_folder": marks.folder()}
-        )
+        _found = process_operations.codecs({"folders": folders(), "marks": address, "marks_size": size})
         _capsule = engine.latest_capsule()
         _engine_with = engine.native()
     return _found

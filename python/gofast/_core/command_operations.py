@@ -1,23 +1,18 @@
-"""What Go does for the command `gofast`: it looks at files, and says what it found."""
+"""What Go does for the command `gofast`: it reads files, and says what it found."""
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from .operation import Call, Nothing, Task
 from .table_operations import Options
 
 
-class Inspection(TypedDict):
-    """Files, folders and globs to look at; see inspect.Options."""
+class Verifying(TypedDict):
+    """Files, folders and globs to read, and the options that tables are opened with; see inspect.Options."""
 
     paths: list[str]
     threads: int
-
-
-class Verifying(Inspection):
-    """The same, with the options that tables are opened with."""
-
     table: Options
     one_table: bool
 
@@ -64,5 +59,4 @@ class Here(TypedDict):
 
 
 here: Call[Nothing, Here] = Call("here")
-scan: Task[Inspection, dict[str, Any]] = Task("scan")  # see inspect.Report
 verify_files: Task[Verifying, Verification] = Task("verify_files")

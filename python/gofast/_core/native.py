@@ -185,11 +185,6 @@ class Capsule(Protocol):
     def kept_place(self, name: bytes, keys: int, count: int, /) -> int:
         """Where a name's record is noted in a table of keys; -1 where there is no room."""
 
-    def make_numbers(
-        self, picture: Picture, view: int, width: int, height: int, place: int, /
-    ) -> tuple[int, str]:
-        """Makes the pixels as numbers of the view's: fault and words."""
-
     def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int] | None:
         """Of a file of that length, which begins with data: width, height, components, and where the header
         ends; None where Pillow must read it."""

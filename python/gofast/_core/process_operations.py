@@ -53,12 +53,11 @@ class TraceSize(TypedDict):
 
 
 class Codecs(TypedDict):
-    """Folders with libraries that are tried before the system's; memory for marks; where they are kept."""
+    """Folders with libraries that are tried before the system's, and memory for marks."""
 
     folders: list[str]
     marks: int
     marks_size: int
-    marks_folder: str
 
 
 class CodecsFound(TypedDict):
@@ -67,22 +66,6 @@ class CodecsFound(TypedDict):
     native: list[str]
     jpeg: str
     missing: dict[str, str]
-
-
-class KeptMarks(TypedDict):
-    """The marks of a dataset's files, and where they are kept; see KeptMarks in ``image/jpeg/kept.go``."""
-
-    path: str
-    number: int
-    files: int
-    least: int
-
-
-class SavedMarks(TypedDict):
-    """Marks that are kept for later runs, in the background unless the call shall wait."""
-
-    datasets: list[KeptMarks]
-    wait: bool
 
 
 class Value(TypedDict):
@@ -96,6 +79,4 @@ stats: Call[Nothing, Stats] = Call("stats")
 start_trace: Call[TraceWanted, Nothing] = Call("start_trace")
 stop_trace: Call[Spans, TraceSize] = Call("stop_trace")
 codecs: Call[Codecs, CodecsFound] = Call("codecs")
-load_marks: Call[KeptMarks, Nothing] = Call("load_marks")
-save_marks: Call[SavedMarks, Nothing] = Call("save_marks")
 is_fused: Call[Value, int] = Call("is_fused")

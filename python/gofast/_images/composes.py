@@ -23,7 +23,6 @@ from . import draws
 from .ending import Ending
 from .late_program import LateProgram, PictureProgram
 from .unchanged import Unchanged
-from .with_targets import WithTargets, holds_late
 
 counts = {"native": 0, "python": 0}
 reasons: dict[str, int] = {}  # why a Compose ran in Python
@@ -47,29 +46,10 @@ def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _looking_further(own: Callable[..., Any]) -> Callable[..., Any]:
-    alone = _looking(own)
-
-    @functools.wraps(own)
-    def call(self: Any, *inputs: Any, **named: Any) -> Any:
-        is_alone = len(inputs) == 1 and type(inputs[0]) is LateImage
-        if not (named or is_alone) and holds_late(inputs) and _is_itself(self):
-            known = _targeted.get(self)
-            if known is None or not known.is_of(self):
-                known = _targeted[self] = WithTargets(self)
-            if known.ends:
-                made, natively = known(inputs)
-                counts["native" if natively else "python"] += 1
-                return made
-        return alone(self, *inputs, **named)
-
-    return call
-
-
 _places = Places(
     {
         "torchvision.transforms.transforms:Compose.__call__": _looking,
-        "torchvision.transforms.v2._container:Compose.forward": _looking_further,
+        "torchvision.transforms.v2._container:Compose.forward": _looking,
         "torchvision.transforms._presets:ImageClassification.forward": _looking,
     }
 )
@@ -119,7 +99,6 @@ class _Compiled:
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
-_targeted: weakref.WeakKeyDictionary[Any, WithTargets] = weakref.WeakKeyDictionary()
 
 
 def _natively(compose: Any, image: LateImage, own: Callable[..., Any]) -> tuple[Any] | None:

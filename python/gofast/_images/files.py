@@ -176,11 +176,6 @@ class Files(PictureFiles):
         """The whole path of a sample's file."""
         return self.root + self.name(sample)
 
-    def _marks(self) -> int:
-        if self.contents is not None:
-            return 1
-        return marks.shared.number(self._scanned or [self.root, self._digest()], self.count)
-
     def _on_disk(self) -> picture_operations.FileReader:
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
         paths, offsets = base + self._paths, address_of(self.offsets)

@@ -42,6 +42,7 @@ class PictureFiles:
     targets: npt.NDArray[np.int32]
     contents: Sequence[Any] | None
     called = "files"
+    _lasting = True  # they come again in each epoch
 
     @staticmethod
     def found_bytes(count: int) -> int:
@@ -106,13 +107,9 @@ class PictureFiles:
             "targets": address_of(self.targets) if labels else 0,
             "extents": 0,
             "facts": address_of(self.sizes),
-            "lasting": self._marks(),
+            "lasting": int(self._lasting),
             "kept": None,
         }
-
-    def _marks(self) -> int:
-        """Of files that come again in each epoch, the number that their marks have, or 1; 0 of others."""
-        return 1
 
     def _on_disk(self) -> picture_operations.FileReader:
         """What the core reads files with that do not lie in memory."""
@@ -126,6 +123,8 @@ class BatchFiles(PictureFiles):
         room: the most files of a batch.
         paths: they are paths; else bytes.
     """
+
+    _lasting = False
 
     def __init__(self, room: int, paths: bool) -> None:
         self.count, self._room = 0, room
@@ -183,9 +182,6 @@ class BatchFiles(PictureFiles):
         self.sizes[:] = 0
         self.count = 0
         self._files.clear()
-
-    def _marks(self) -> int:
-        return 0
 
     def path(self, sample: int) -> str:
         """Its path, or what errors call it."""

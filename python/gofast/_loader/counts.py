@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import torch
 
 from .. import errors
-from .._core import engine, marks
+from .._core import engine
 from .._core.tally import Tally, busy, stages
 
 _MOST_REASONS = 100  # texts may name what is different in every file
@@ -127,7 +127,6 @@ class Counts:
         if self._running.pop(id(epoch), None) is not None:
             for name, n in epoch.counted().items():
                 self.numbers.add(name, n)
-            marks.shared.save()
 
     def add(self, *, everywhere: bool = True, **numbers: int) -> None:
         """Adds to counters, ``batches=1``: to those of the process too, unless everywhere is False."""

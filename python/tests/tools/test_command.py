@@ -26,7 +26,6 @@ import gofast
 import records
 from gofast import errors
 from gofast._command import cache, doctor, main, output, verify, watched
-from gofast._command.found import _table
 from gofast._core.machine import MemoryUse
 from gofast._tables import hdf5_verify
 from gofast._tables.columns import verified
@@ -64,25 +63,23 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
 
 
-def test_scan(photos: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    status, said, _ = run(capsys, "scan", photos, "--json", "--threads", "2")
+def test_verify_tells_what_pictures_are(
+    photos: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, said, _ = run(capsys, "verify", photos, "--json", "--threads", "2")
     report = json.loads(said)
-    assert status == 0 and report["files"] == 6
-    assert {kind["name"]: kind["native"] for kind in report["pictures"]["formats"]} == {
-        "jpeg": True, "png": True, "webp": True, "bmp": False, "gif": False,
-    }  # fmt: skip
-    assert [one["pictures"] for one in report["classes"]] == [3, 3]
+    assert status == 0 and report["files"] == report["pictures"] == 6
     (photos / "class0" / "page.jpg").write_text("<html>no picture</html>")
-    status, said, _ = run(capsys, "scan", photos)
+    status, said, _ = run(capsys, "verify", photos)
     assert status == 1 and "page.jpg" in said and "HTML" in said
     monkeypatch.chdir(photos)
-    assert "page.jpg" in run(capsys, "scan")[1]  # without a path: this folder
+    assert "page.jpg" in run(capsys, "verify")[1]  # without a path: this folder
 
 
 def documented(page: str) -> dict[str, tuple[set[str], set[str]]]:
     """The keys that docs/command.md promises, and those that it says may be left out, by what has them."""
     rows = {}
-    for name, text in re.findall(r"^\| (?:a table's )?`(\w+)` \| (.*) \|$", page, re.MULTILINE):
+    for name, text in re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE):
         outer = re.sub(r"\(.*?\)", "", text)  # in brackets stand the keys of a list's members
         rows[name] = (set(re.findall(r"`(\w+)`", outer)), set(re.findall(r"\[`(\w+)`\]", outer)))
     return rows
@@ -95,25 +92,16 @@ def test_json_has_the_keys_of_the_documentation(
     pq.write_table(pa.table({"x": [1, None], "y": ["a", "b"]}), tmp_path / "t.parquet")
     np.savez(tmp_path / "t.npz", np.zeros((4, 2, 2)))
     (tmp_path / "notes.txt").write_text("words")
-    (photos / "class0" / "again.jpg").write_bytes((photos / "class0" / "0.jpg").read_bytes())
     promised = documented((TESTS.parents[1] / "docs" / "command.md").read_text())
 
     def said(*line: str | Path) -> Any:
         return json.loads(run(capsys, *line, "--json")[1])
 
-    scan = said("scan", tmp_path)
     made = {
-        "scan": [scan, said("scan", tmp_path / "notes.txt")],
         "verify": [said("verify", tmp_path)],
         "convert": [said("convert", tmp_path / "t.npz", tmp_path / "new.npz", "--label", "")],
         "cache": [said("cache", "list"), said("cache", "info", tmp_path)],
         "info": [said("info")],
-        "pictures": [scan["pictures"]],
-        "classes": scan["classes"],
-        "tables": scan["tables"],
-        "columns": [column for table in scan["tables"] for column in table["columns"]],
-        "duplicates": [scan["duplicates"]],
-        "others": [scan["others"]],
     }
     assert set(promised) == {*made, "doctor", "demo"}
     for name, found in made.items():
@@ -121,23 +109,6 @@ def test_json_has_the_keys_of_the_documentation(
         assert found
         for one in found:
             assert keys - left_out <= set(one) <= keys, (name, one)
-
-
-def test_scan_agrees_with_pillow(capsys: pytest.CaptureFixture[str]) -> None:
-    """Sizes, subsampling and progressive files are what Pillow sees."""
-    from PIL import JpegImagePlugin
-
-    names = {0: "4:4:4", 1: "4:2:2", 2: "4:2:0"}
-    for path in sorted((TESTS.parents[1] / "gofast/image/jpeg/testdata").glob("*.jpg")):
-        status, said, _ = run(capsys, "scan", path, "--json")
-        assert status == 0
-        found: dict[str, Any] = json.loads(said)["pictures"]
-        with Image.open(path) as image:
-            assert (found["width"]["max"], found["height"]["max"]) == image.size
-            assert found["progressive"] == bool(image.info.get("progressive"))
-            sampling = JpegImagePlugin.get_sampling(image)
-            if image.mode == "RGB" and sampling in names:
-                assert found["jpeg_subsampling"] == [{"name": names[sampling], "count": 1}]
 
 
 def test_verify_asks_pillow(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -325,9 +296,6 @@ def test_verify_of_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     mine = tmp_path / "mine.npz"
     np.savez(mine, x=np.arange(4))
     assert run(capsys, "verify", table, kept, mine)[0] == 0
-    status, said, _ = run(capsys, "scan", kept, mine, "--json")
-    found = [(one["format"], one["rows"], one["column_count"]) for one in json.loads(said)["tables"]]
-    assert status == 0 and found == [("cache", 5000, 2), ("npz", 4, 1)]
     content = bytearray(kept.read_bytes())
     content[1000] ^= 1
     kept.write_bytes(content)
@@ -363,14 +331,12 @@ def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     kernel = cache.home() / "kernels" / "a.cubin"
     kernel.parent.mkdir(parents=True)
     kernel.write_bytes(b"code")
-    (cache.home() / "marks").mkdir()
-    (cache.home() / "marks" / "key").write_bytes(b"marks")
     data = tmp_path / "data"
     data.mkdir()
     (data / "t.csv").write_text("label,x\n1,2\n")
     gofast.TableDataset(data / "t.csv", cache=data / "t.npz")
     np.savez(data / "mine.npz", gofast=np.arange(4))
-    for folders, names in (([data], ["t.npz"]), ([], ["a.cubin", "key"])):
+    for folders, names in (([data], ["t.npz"]), ([], ["a.cubin"])):
         status, said, _ = run(capsys, "cache", "list", *folders, "--json")
         assert status == 0 and [Path(one["path"]).name for one in json.loads(said)["files"]] == names
     for answer in ("n\n", ""):  # or the end of stdin
@@ -396,20 +362,19 @@ def test_wrong_command_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     for line in (
         [], ["walk"], ["verify", ".", "--threads", "0"], ["cache"],
         ["cache", "list", tmp_path / "no"], ["completion", "csh"], ["run"], ["convert", "a"],
-        ["scan", ".", "--threads", "99999999999"], ["scan", ".", "--nothing"],
+        ["verify", ".", "--threads", "99999999999"], ["verify", ".", "--nothing"],
     ):  # fmt: skip
         status, said, error = run(capsys, *line)
         assert status == 2 and said == "" and error, line
     for line, why in {
-        "scan --nothing": "usage: gofast scan [-h]",
+        "verify --nothing": "usage: gofast verify [-h]",
         "cache": "gofast cache: error: the following arguments are required: action\n",
         "doctor": "gofast doctor: error: the following arguments are required: SCRIPT_OR_DATASET\n",
         "run": "usage: gofast run [--cache memory|FOLDER] [--cache-limit BYTES] SCRIPT [ARGUMENT ...]",
     }.items():
         assert why in run(capsys, *line.split())[2], line
-    for line in (["scan", tmp_path / "no"], ["verify", tmp_path / "no"]):
-        status, said, error = run(capsys, *line)
-        assert status == 1 and said == "" and "no such file" in error
+    status, said, error = run(capsys, "verify", tmp_path / "no")
+    assert status == 1 and said == "" and "no such file" in error
 
 
 def test_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
@@ -426,12 +391,12 @@ def test_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_command_that_python_m_gofast_was_asked_for(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "gofast", "scan", "photos"],
+        [sys.executable, "-m", "gofast", "verify", "photos"],
         env=ENVIRONMENT,
         cwd=tmp_path, capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert done.returncode == output.USAGE
-    assert done.stderr.endswith("python -m gofast runs scripts; `gofast scan` is a command of its own\n")
+    assert done.stderr.endswith("python -m gofast runs scripts; `gofast verify` is a command of its own\n")
 
 
 SCRIPT = """
@@ -522,7 +487,7 @@ for line in sys.stdin.read().splitlines():
     assert "torch" not in sys.modules, line
 """
     lines = ["--version", "--help", "doctor --help", "convert --help", "demo --help", "cache list",
-             f"scan {photos}", f"verify {photos}", "completion bash"]  # fmt: skip
+             f"verify {photos}", "completion bash"]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", program], input="\n".join(lines), text=True, capture_output=True, timeout=100,
         env=ENVIRONMENT,
@@ -534,7 +499,7 @@ def test_output_that_is_not_read(photos: Path) -> None:
     """As after `| head`: no traceback, and the status that a shell shows for SIGPIPE."""
     reader, writer = os.pipe()
     os.close(reader)
-    for line in (["scan", photos, "--json"], ["--help"]):
+    for line in (["verify", photos, "--json"], ["--help"]):
         child = started(*line, stdout=writer)
         assert (child.communicate(timeout=60)[1], child.returncode) == ("", output.PIPE_CLOSED)
     os.close(writer)
@@ -542,12 +507,12 @@ def test_output_that_is_not_read(photos: Path) -> None:
 
 def test_output_that_cannot_be_written(photos: Path) -> None:
     with open("/dev/full", "w") as full:
-        for line in (["scan", photos], ["info", "--json"], ["--help"]):
+        for line in (["verify", photos], ["info", "--json"], ["--help"]):
             child = started(*line, stdout=full)
             said = child.communicate(timeout=60)[1]
             assert said == "gofast: cannot write to standard output: No space left on device\n"
             assert child.returncode == output.FAILED
-    child = started("scan", photos, preexec_fn=lambda: os.close(1))
+    child = started("verify", photos, preexec_fn=lambda: os.close(1))
     assert "standard output is closed" in child.communicate(timeout=60)[1]
     assert child.returncode == output.FAILED
 
@@ -561,21 +526,11 @@ def test_names_cannot_speak_to_the_terminal(
     gofast.TableDataset(tmp_path / "t.csv", cache=tmp_path / "t.npz")
     os.rename(tmp_path / "t.npz", tmp_path / name)
     for line in (
-        ["cache", "list", tmp_path], ["scan", tmp_path], ["verify", tmp_path],
-        ["scan", tmp_path / f"{name}.none"], ["convert", tmp_path / name, tmp_path / f"{name}.xls"],
+        ["cache", "list", tmp_path], ["verify", tmp_path],
+        ["verify", tmp_path / f"{name}.none"], ["convert", tmp_path / name, tmp_path / f"{name}.xls"],
     ):  # fmt: skip
         _, said, error = run(capsys, *line)
         assert "\x1b" not in said + error, line
-    column = {"name": "a", "type": "\x1b[31m"}
-    table = {
-        "path": "t",
-        "format": "csv",
-        "bytes": 1,
-        "rows": 2,
-        "column_count": 14,
-        "columns": [column] * 14,
-    }
-    assert not [line for line in _table(table) if "\x1b" in line]
     status, said, _ = run(capsys, "cache", "list", tmp_path, "--json")
     assert status == 0 and json.loads(said)["files"][0]["path"] == str(tmp_path / name)
 

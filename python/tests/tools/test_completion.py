@@ -38,7 +38,7 @@ def completed(*words: str) -> list[str]:
         (["convert", "--header", "="], ["auto", "yes", "no"]),
         (["convert", "a.csv", "--label-type", "t"], ["text"]),
         (["convert", "--threads", ""], []),  # a value that nobody knows: files
-        (["scan", ""], []),
+        (["verify", ""], []),
         (["run", "--cache", ""], ["memory"]),
         (["run", "--cache-"], ["--cache-limit"]),
     ],
@@ -71,7 +71,7 @@ def test_the_manual_is_a_page(tmp_path: Path) -> None:
     done = subprocess.run(
         ["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True, check=True
     )
-    assert not done.stderr and "gofast scan photos/ --json | jq -r '.broken[].path'" in done.stdout
+    assert not done.stderr and "gofast verify photos/ --json | jq -r '.damaged[].path'" in done.stdout
 
 
 def test_run_and_python_m_gofast_say_the_same_of_options(capsys: pytest.CaptureFixture[str]) -> None:
