@@ -1,104 +1,12 @@
 package image
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
-
-// finish makes a finished sample of a raw one, as whoever gets it would: each byte is
-// looked up, then boxes are erased.
-func (n Numbers) finish(raw []byte, o Output, record []int32) []byte {
-	size, plane := n.Type.Size(), o.Height*o.Width
-	results, out := make([]byte, n.Channels*256*size), make([]byte, len(raw)*size)
-	n.Results(results)
-	at := func(c, y, x int) int {
-		if n.Last {
-			return (y*o.Width+x)*n.Channels + c
-		}
-		return c*plane + y*o.Width + x
-	}
-	for c := range n.Channels {
-		for i := range plane {
-			to := at(c, 0, i)
-			copy(out[to*size:], results[(c*256+int(raw[to]))*size:][:size])
-		}
-		for _, e := range n.Erasures {
-			words := record[e.Word:][:5]
-			if words[0] == 0 {
-				continue
-			}
-			for y := words[1]; y < words[1]+words[3]; y++ {
-				for x := words[2]; x < words[2]+words[4]; x++ {
-					numbers.Single(e.Value[c]).Put(n.Type, out, at(c, int(y), int(x)))
-				}
-			}
-		}
-	}
-	return out
-}
-
-// TestRawSamplesFinish compares, of random plans, what is made of raw samples with
-// finished ones, for which the same was drawn.
-func TestRawSamplesFinish(t *testing.T) {
-	made, erased := 0, 0
-	for seed := range uint64(2000) {
-		r := rand.New(rand.NewPCG(seed, 9))
-		plan, picture := randomPlan(r), noise(r, 1+r.IntN(70), 1+r.IntN(70))
-		if plan.Output.DType != numbers.Uint8 {
-			plan.Output.DType = []numbers.Type{numbers.Float32, numbers.Float16, numbers.Bfloat16}[r.IntN(3)]
-		}
-		text, _ := json.Marshal(plan)
-		todo, ok, err := plan.Numbers()
-		if err != nil {
-			t.Fatalf("seed %d: %v: %s", seed, err, text)
-		}
-		if !ok {
-			continue
-		}
-		raw := plan
-		raw.Output.Raw = true
-		whole, rest := compiled(t, plan), compiled(t, raw)
-		record, ok := drawn(whole, seed, picture)
-		other, _ := drawn(rest, seed, picture)
-		if !slices.Equal(record, other) {
-			t.Fatalf("seed %d: drawn %v, and for the raw sample %v: %s", seed, record, other, text)
-		}
-		if sample := rest.Sample(); sample.Type != numbers.Uint8 || !slices.Equal(sample.Shape, whole.Sample().Shape) {
-			t.Fatalf("seed %d: a raw sample is %+v: %s", seed, sample, text)
-		}
-		whole.Free()
-		rest.Free()
-		if !ok {
-			continue
-		}
-		want, err := sampleOf(t, plan, picture, record)
-		if err != nil {
-			t.Fatalf("seed %d: %v: %s", seed, err, text)
-		}
-		bytes, err := sampleOf(t, raw, picture, record)
-		if err != nil {
-			t.Fatalf("seed %d: %v: %s", seed, err, text)
-		}
-		if got := todo.finish(bytes, plan.Output, record); !slices.Equal(got, want) {
-			t.Fatalf("seed %d, %v: another sample of a raw one: %s", seed, picture.Rect, text)
-		}
-		for _, e := range todo.Erasures {
-			record[e.Word] = 0
-		}
-		if plain, err := sampleOf(t, raw, picture, record); err != nil || !slices.Equal(plain, bytes) {
-			t.Fatalf("seed %d: %v: a raw sample depends on what is erased: %s", seed, err, text)
-		}
-		made++
-		erased += len(todo.Erasures)
-	}
-	if made < 400 || erased < 150 {
-		t.Errorf("only %d of 2000 were made, with %d erasures", made, erased)
-	}
-}
 
 func compiled(t *testing.T, plan Plan) Program {
 	t.Helper()

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
+from torch.utils.data import DataLoader
+
+import gofast
 
 
 def difference(ours: Any, theirs: Any, strides: bool = True) -> str:
@@ -69,3 +72,17 @@ def seeded(seed: int, make: Callable[[], Any]) -> tuple[Any, Any]:
     np.random.seed(seed)
     made = make()
     return made, (torch.get_rng_state().tolist(), random.getstate(), np.random.rand())
+
+
+def batches(loader: Any) -> list[Any]:
+    """Those of an epoch, and torch's generator behind them."""
+    torch.manual_seed(3)
+    return [*loader, torch.get_rng_state()]
+
+
+def assert_same_loaders(ours: Any, theirs: Any, strides: bool = True, **options: Any) -> None:
+    """Both loaders' batches of ours beside torch's of theirs."""
+    options = {"batch_size": 7, "shuffle": True} | options
+    want = batches(DataLoader(theirs, **options))
+    for kind in (gofast.DataLoader, DataLoader):
+        assert difference(batches(kind(ours, **options)), want, strides) == "", kind

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, default_collate, get_worker_info
+from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_info
 
 import gofast
 from gofast._core import engine as core
@@ -124,15 +124,6 @@ def two_at_once(s: Setting) -> None:
     pairs = list(zip(first, second, strict=True))
     check([a for a, _ in pairs])
     check([b for _, b in pairs])
-
-
-def subset_and_concat(s: Setting) -> None:
-    numbers = list(range(ROWS - 1, -1, -2))
-    both = ConcatDataset([Subset(table(), numbers), table()])
-    lists = [[i, len(numbers) + i, i] for i in range(len(numbers))]
-    check(list(s.loader(both, lists=lists)), torch.cat([X[numbers], X]), torch.cat([Y[numbers], Y]), lists)
-    subset = Subset(table(), numbers)
-    check(list(s.loader(subset, lists=[[0, 5], [7]])), X[numbers], Y[numbers], [[0, 5], [7]])
 
 
 # ---------------------------------------------------------------- Python code in the workers
@@ -388,26 +379,6 @@ def from_a_thread(s: Setting) -> None:
         raise failures[0]
 
 
-def bad_index(s: Setting) -> None:
-    """Fails its own batch, as the type that it has in this process."""
-    loader = s.loader(table(), lists=[[0, 1], [2, ROWS], [3, 4]])
-    for _ in range(2):
-        iterator = iter(loader)
-        assert torch.equal(next(iterator)[0], X[[0, 1]])
-        try:
-            next(iterator)
-            raise AssertionError("no error")
-        except gofast.errors.RowIndexError as error:
-            assert f"index {ROWS} is out of range for a dataset of {ROWS} rows" in str(error)
-        assert torch.equal(next(iterator)[0], X[[3, 4]])
-        assert next(iterator, None) is None
-        del iterator
-        # The error left a cycle around torch's iterator, which must not be collected in a forked child.
-        gc.collect()
-    del loader
-    gc.collect()
-
-
 # ---------------------------------------------------------------- pictures
 
 PICTURES = 21
@@ -472,14 +443,12 @@ CASES: tuple[Callable[[Setting], None], ...] = (
     changed_in_place,
     break_and_again,
     two_at_once,
-    subset_and_concat,
     own_transforms,
     own_collate,
     opened_in_worker,
     forked_in_worker,
     table_is_handed_over,
     from_a_thread,
-    bad_index,
     pictures,
     pictures_opened_in_worker,
 )

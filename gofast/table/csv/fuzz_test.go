@@ -1,115 +1,16 @@
 package csv
 
 import (
-	stdcsv "encoding/csv"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/table/csv/csvrow"
 )
-
-// Random tables written by encoding/csv read as strconv reads their cells.
-func TestAgainstEncodingCSV(t *testing.T) {
-	rng := rand.New(rand.NewPCG(11, 12))
-	for range 300 {
-		columns, rows := 1+rng.IntN(12), rng.IntN(60)
-		header := make([]string, columns)
-		for i := range header {
-			header[i] = fmt.Sprintf("name %d", i)
-		}
-		kinds := rng.IntN(4)
-		var want []float64
-		var words []any
-		var text strings.Builder
-		w := stdcsv.NewWriter(&text)
-		w.UseCRLF = rng.IntN(2) == 0
-		w.Comma = rune(",\t;|"[rng.IntN(4)])
-		w.Write(append(header, "word"))
-		for range rows {
-			var row []string
-			for range columns {
-				cell := strconv.Itoa(rng.IntN(256))
-				switch {
-				case kinds > 0 && rng.IntN(4) == 0:
-					cell = strconv.FormatInt(int64(rng.Uint64()>>12)-1<<51, 10)
-				case kinds == 2 && rng.IntN(3) == 0:
-					cell = strconv.FormatFloat(rng.NormFloat64()*math.Pow(10, float64(rng.IntN(600)-300)), "ge"[rng.IntN(2)], -1, 64)
-				case kinds == 3 && rng.IntN(3) == 0:
-					cell = strconv.FormatFloat(rng.Float64(), 'g', 1+rng.IntN(25), 64)
-				}
-				v, err := strconv.ParseFloat(cell, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				row, want = append(row, cell), append(want, v)
-			}
-			word := []string{"plain", "with,comma;and\ttab|", "with \"quotes\"", "two\nlines", "\"", " x", "é"}[rng.IntN(7)]
-			if w.UseCRLF { // the writer turns the newlines inside cells too
-				words = append(words, strings.ReplaceAll(word, "\n", "\r\n"))
-			} else {
-				words = append(words, word)
-			}
-			w.Write(append(row, word))
-		}
-		w.Flush()
-		path := write(t, []byte(text.String()))
-		for _, s := range []setup{{}, {chunk: 64, threads: 2}, {chunk: 1000, threads: 3, general: true}} {
-			s.labels = []string{"word"}
-			got, err := s.read(t, path)
-			if err != nil {
-				t.Fatalf("%v in %.500q", err, text.String())
-			}
-			if rows > 0 && !slices.Equal(got.labels, words) {
-				t.Fatalf("labels %q, want %q", got.labels, words)
-			}
-			if !same(got.cells, want) {
-				t.Fatalf("%.9v\nwant\n%.9v\nfrom %.500q", got.cells, want, text.String())
-			}
-		}
-	}
-}
-
-// Every float that strconv prints, in every form, comes back bit by bit.
-func TestNumbersAgainstStrconv(t *testing.T) {
-	rng := rand.New(rand.NewPCG(13, 14))
-	for range 300_000 {
-		v := math.Float64frombits(rng.Uint64())
-		if v != v || math.IsInf(v, 0) {
-			continue
-		}
-		if rng.IntN(2) == 0 {
-			v = math.Trunc(rng.Float64()*1e6) / math.Pow(10, float64(rng.IntN(7)))
-		}
-		format, digits := "gef"[rng.IntN(3)], rng.IntN(30)-1
-		text := strconv.FormatFloat(v, format, digits, 64)
-		want, err := strconv.ParseFloat(text, 64)
-		if err != nil && !math.IsInf(want, 0) {
-			t.Fatal(err)
-		}
-		k, bits := notation{}.classify([]byte(text))
-		got := math.Float64frombits(bits)
-		if k == intCell {
-			got = float64(int64(bits))
-			if want == 0 {
-				want = 0 // "-0" is an integer
-			}
-		} else if k == hugeCell {
-			continue
-		}
-		if got != want || k == realCell && math.Float64bits(got) != math.Float64bits(want) {
-			t.Fatalf("%q is %v (%d), want %v", text, got, k, want)
-		}
-	}
-}
 
 // The kernels and the general parser, one chunk and tiny ones, one thread and
 // three: for any bytes the same table or the same error.

@@ -90,33 +90,6 @@ func TestRowsAreTheirNumbers(t *testing.T) {
 	}
 }
 
-// The fused form of x / 255 and the table must be exact for all 256 codes.
-func TestUnitIsExactForEveryCode(t *testing.T) {
-	src := make([]byte, 256)
-	for i := range src {
-		src[i] = byte(i)
-	}
-	for _, mean := range []bool{false, true} {
-		spec := Spec{Storage: table.Uint8, Width: 256, Spec: numbers.Spec{Scale: numbers.Divide, Type: numbers.Float32, Channels: 1}}
-		if mean {
-			spec.Mean, spec.Std = []float32{0.5}, []float32{0.25}
-		}
-		p := newProgram(t, spec)
-		got := make([]byte, 1024)
-		p.Row(src, got)
-		p.Free()
-		for i := range 256 {
-			want := float32(i) / 255
-			if mean {
-				want = (want - 0.5) / 0.25
-			}
-			if g := math.Float32frombits(binary.LittleEndian.Uint32(got[4*i:])); g != want {
-				t.Errorf("mean %v code %d: got %v, want %v", mean, i, g, want)
-			}
-		}
-	}
-}
-
 // kept holds what C has the address of: the collector sees no address, and the
 // stack, which moves, must not hold it either.
 var kept []any

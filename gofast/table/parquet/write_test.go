@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/tabletest"
@@ -84,29 +85,6 @@ func open(tb testing.TB, content []byte, opts table.Options) (table.Reader, erro
 	return r, nil
 }
 
-// number is a written value as at returns it in a table of kind.
-func number(v any, kind table.Type) any {
-	var i int64
-	switch v := v.(type) {
-	case bool:
-		if v {
-			i = 1
-		}
-	case int32:
-		i = int64(v)
-	case int64:
-		i = v
-	case float32:
-		return float64(v)
-	case float64:
-		return v
-	}
-	if kind >= table.Float32 {
-		return float64(i)
-	}
-	return i
-}
-
 // all selects every column as a feature.
 func all(r table.Reader) table.Selection {
 	var sel table.Selection
@@ -114,38 +92,6 @@ func all(r table.Reader) table.Selection {
 		sel.Features = append(sel.Features, i)
 	}
 	return sel
-}
-
-// check reads the file back and compares every cell. fill stands for nulls.
-func (t *fileOf) check(tb testing.TB, content []byte, fill *float64) *tabletest.Decoded {
-	tb.Helper()
-	r, err := open(tb, content, table.Options{Threads: 2})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	sel := all(r)
-	sel.Fill = fill
-	d, err := tabletest.Decode(tb.Context(), r, sel, nil, 1<<30)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if int(d.Rows) != len(t.columns[0]) {
-		tb.Fatalf("%d rows, want %d", d.Rows, len(t.columns[0]))
-	}
-	for c, values := range t.columns {
-		for row, v := range values {
-			if v == nil {
-				v = *fill
-				if d.Type < table.Float32 {
-					v = int64(*fill)
-				}
-			}
-			if got, want := d.At(row, c), number(v, d.Type); got != want {
-				tb.Fatalf("%v table: row %d, column %s is %v, want %v", d.Type, row, t.names[c], got, want)
-			}
-		}
-	}
-	return d
 }
 
 // values draws n values of a kind; every tenth is nil where nulls is set.
@@ -179,4 +125,23 @@ func draw(rng *rand.Rand, kind string, n int, nulls bool) []any {
 		}
 	}
 	return out
+}
+
+var codecs = map[string]compress.Codec{
+	"none": &pq.Uncompressed, "snappy": &pq.Snappy, "gzip": &pq.Gzip, "zstd": &pq.Zstd, "brotli": &pq.Brotli, "lz4": &pq.Lz4Raw,
+}
+
+func encoded(node pq.Node, encoding string) pq.Node {
+	switch encoding {
+	case "dict":
+		return pq.Encoded(node, &pq.RLEDictionary)
+	case "delta":
+		return pq.Encoded(node, &pq.DeltaBinaryPacked)
+	case "split":
+		return pq.Encoded(node, &pq.ByteStreamSplit)
+	case "rle":
+		return pq.Encoded(node, &pq.RLE)
+	default:
+		return pq.Encoded(node, &pq.Plain)
+	}
 }

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import ConcatDataset, Dataset, Subset
 from torch.utils.data import DataLoader as TorchDataLoader
+from torch.utils.data import Dataset
 from torchvision import transforms as v1
 from torchvision.transforms import v2
 
@@ -159,28 +159,6 @@ def test_dicts_and_one_hot() -> None:
             assert torch.equal(mine["image"], theirs[0]) and torch.equal(mine["y"].argmax(1), theirs[1])
 
 
-def test_trees() -> None:
-    def parts(make: Any) -> Any:
-        a = make(values(20, 18, 18, 3), np.arange(20), transform=PIL1)
-        b = make(values(9, 18, 18, 3, seed=1), np.arange(9), transform=PIL1)
-        return a, ConcatDataset([a, Subset(b, [3, -1, 4, 4])])
-
-    (a, tree), (b, their_tree) = parts(gofast.ArrayDataset), parts(Reference)
-    check(tree, their_tree)
-    check(Subset(tree, range(23, -1, -1)), Subset(their_tree, range(23, -1, -1)))
-    grey = ConcatDataset([a, gofast.ArrayDataset(values(5, 18, 18), np.arange(5), transform=PIL1)])
-    theirs = ConcatDataset([b, Reference(values(5, 18, 18), np.arange(5), transform=PIL1)])
-    check(grey, theirs, native=False)
-
-
-def test_rows_for_a_collate_function() -> None:
-    def collate(rows: list[Any]) -> Any:
-        assert type(rows[0]) is tuple and rows[0][1].dim() == 0
-        return [int(label) for _, label in rows], torch.stack([x for x, _ in rows])
-
-    check(*both(PIL1, values(20, 18, 18, 3), np.arange(20)), collate_fn=collate)
-
-
 def write(ours: Any, theirs: Any, i: int) -> None:
     for array in theirs.images, *theirs.rest:
         array[:] = array // 2 + i  # both have the same memory
@@ -234,29 +212,6 @@ def test_what_is_refused_is_as_it_was() -> None:
         check(*both(PIL1, odd, labels, pil=False), native=False)
     small = v2.Compose([v2.Resize((6, 5)), v2.ToDtype(torch.float32, scale=True)])
     check(*both(small, torch.from_numpy(values(9, 3, 1, 1)), labels[:9], pil=False), native=False)
-
-
-def test_indices() -> None:
-    ours, theirs = both(v1.ToTensor(), values(9, 8, 7, 3), np.arange(9))
-    for index in (0, 8, -1, -9):
-        assert difference(ours[index], theirs[index]) == ""
-    with pytest.raises(IndexError):
-        ours[9]
-    images, labels = ours[2:5]
-    assert torch.equal(images[1], theirs[3][0]) and labels.tolist() == [2, 3, 4]
-    check(Subset(ours, [-1, 2, -9]), Subset(theirs, [-1, 2, -9]))
-    for kind in (gofast.DataLoader, TorchDataLoader):
-        with pytest.raises(IndexError):
-            list(kind(Subset(ours, [9])))
-
-
-def test_pickle_and_spawned_workers() -> None:
-    ours, theirs = both(PIL1, values(20, 18, 18, 3), np.arange(20))
-    assert len(list(gofast.DataLoader(ours, batch_size=8))) == 3
-    check(pickle.loads(pickle.dumps(ours)), theirs)
-    options = {"num_workers": 2, "multiprocessing_context": "spawn"}
-    want = epochs(TorchDataLoader, theirs, num_workers=2)
-    assert difference(epochs(gofast.DataLoader, ours, **options), want) == ""
 
 
 def test_explain() -> None:

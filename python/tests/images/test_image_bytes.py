@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -96,21 +94,6 @@ def test_policies(tmp_path: Path, policy: Any) -> None:
     theirs = ImageFiles(in_files(tmp_path, contents), labels, transform, on_error=policy)
     assert difference(epoch(DataLoader(ours, 4)), epoch(DataLoader(theirs, 4))) == ""
     assert list(ours.bad_samples()) == ["bytes[5]"]
-
-
-def test_the_bytes_travel_with_a_pickle() -> None:
-    dataset = ImageFiles.from_bytes(pictures(4), [3, 2, 1, 0], TRAIN)
-    text = pickle.dumps(dataset)
-    assert len(text) > sum(map(len, dataset._files.contents or ()))
-    for other in (pickle.loads(text), copy.deepcopy(dataset)):
-        assert difference(epoch(DataLoader(other, 2)), epoch(DataLoader(dataset, 2))) == ""
-
-
-@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
-def test_workers_that_are_not_forked(method: str) -> None:
-    dataset = ImageFiles.from_bytes(pictures(6), list(range(6)), TRAIN)
-    spawned = DataLoader(dataset, 2, num_workers=1, multiprocessing_context=method)
-    assert difference(epoch(spawned), epoch(DataLoader(dataset, 2, num_workers=1))) == ""
 
 
 def test_what_makes_no_sense() -> None:

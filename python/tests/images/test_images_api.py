@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageOps
-from torch.utils.data import ConcatDataset, DataLoader, Subset, random_split
+from torch.utils.data import ConcatDataset, DataLoader, Subset
 from torchvision import datasets
 from torchvision import transforms as T
 from torchvision.transforms import v2
@@ -448,33 +448,6 @@ def test_targets_change_nothing(tree: Path) -> None:
 
 
 # -- trees of datasets, workers, pickles --------------------------------------------------
-
-
-def test_subset_split_and_concat(tree: Path) -> None:
-    a, b = both(tree, PLAIN)
-    trees: list[Callable[[Any], Any]] = [
-        lambda d: Subset(d, [5, 1, 1, 3]),
-        lambda d: random_split(d, [0.5, 0.5], torch.Generator().manual_seed(1))[0],
-        lambda d: ConcatDataset([Subset(d, [1, 2]), d]),
-    ]
-    for make in trees:
-        same(make(a), make(b))
-        batches = zip(DataLoader(make(a), 2), gofast.DataLoader(make(b), 2), strict=True)
-        assert all(torch.equal(x[0], y[0]) and torch.equal(x[1], y[1]) for x, y in batches)
-
-
-@pytest.mark.parametrize("method", ["fork", *OTHER_METHODS])
-def test_workers(tree: Path, method: str) -> None:
-    a, b = both(tree, DRAWING)
-    assign(a)
-    assign(b)
-    made = []
-    for dataset in (a, b):
-        torch.manual_seed(2)
-        context = "fork" if dataset is a else method
-        made.append(list(DataLoader(dataset, 2, num_workers=2, multiprocessing_context=context)))
-    for x, y in zip(*made, strict=True):
-        assert torch.equal(x[0], y[0]) and torch.equal(x[1], y[1])
 
 
 def _attributes(dataset: Any) -> Any:

@@ -678,6 +678,7 @@ def _fail(fetch: Callable[[], Any], times: int) -> None:
             fetch()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("transform", [VALID, T.Lambda(lambda picture: picture)], ids=["tensors", "pictures"])
 def test_batches_that_fail_leave_nothing_behind(tmp_path: Path, transform: Any) -> None:
     """2,000 batches; of the pictures alone each would leave 100 kB."""
@@ -696,6 +697,7 @@ def test_batches_that_fail_leave_nothing_behind(tmp_path: Path, transform: Any) 
     assert len(dataset.__getitems__([0, 1, 2, 3])) == 4
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("transform", [None, VALID], ids=["pictures", "tensors"])
 def test_an_enormous_picture_leaves_no_memory_behind(tmp_path: Path, transform: Any) -> None:
     """Of its 280 MB a thread keeps none: a folder may hold one such file, and a machine many threads."""

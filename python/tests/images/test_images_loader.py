@@ -10,17 +10,12 @@ from typing import Any
 import pytest
 import torch
 from torch.utils.data import (
-    ConcatDataset,
     DataLoader,
-    Dataset,
-    DistributedSampler,
     Subset,
-    WeightedRandomSampler,
 )
 from torchvision import datasets, transforms
 
 import gofast
-from gofast._loader.view import View
 from image_data import make_folder, photograph
 
 # torch warns of more workers than this machine has cores.
@@ -88,33 +83,6 @@ def test_break_and_again_with_workers_that_live_on(folder: Path, workers: int) -
     theirs, ours = pair(folder, "train")
     options: dict[str, Any] = {"batch_size": 5, "num_workers": workers, "persistent_workers": True}
     assert_same(DataLoader(theirs, **options), gofast.DataLoader(ours, **options), epochs=3, stop=2)
-
-
-def everything(dataset: Any) -> Dataset[Any]:
-    return ConcatDataset([Subset(dataset, range(40, 3, -3)), dataset, Subset(dataset, [5, 5, 0, -1])])
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("plan", ["train", "val"])
-def test_datasets_in_datasets(folder: Path, plan: str, workers: int) -> None:
-    theirs, ours = (everything(d) for d in pair(folder, plan))
-    loader = gofast.DataLoader(ours, batch_size=7, num_workers=workers)
-    assert isinstance(loader._native_view(), View)
-    assert_same(DataLoader(theirs, batch_size=7, num_workers=workers), loader)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_samplers(folder: Path, workers: int) -> None:
-    theirs, ours = pair(folder, "train")
-    samplers: list[Callable[[], Any]] = [
-        lambda: WeightedRandomSampler(torch.arange(1.0, 48), 30),
-        lambda: DistributedSampler(theirs, num_replicas=3, rank=1, seed=4),
-    ]
-    for make in samplers:
-        options: dict[str, Any] = {"batch_size": 8, "num_workers": workers}
-        assert_same(
-            DataLoader(theirs, sampler=make(), **options), gofast.DataLoader(ours, sampler=make(), **options)
-        )
 
 
 def test_worker_init_fn_runs_in_torchs_workers(folder: Path) -> None:

@@ -110,11 +110,6 @@ def test_each_class(name: str, transform: Any) -> None:
     check(made(name, transform=transform))
 
 
-@pytest.mark.parametrize("name", ["MNIST", "CIFAR10", "SVHN"])
-def test_workers_of_torchs(name: str) -> None:
-    check(made(name, transform=TENSOR), workers=2)
-
-
 @pytest.mark.daily(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_chains(seed: int) -> None:

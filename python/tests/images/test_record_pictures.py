@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,22 +71,6 @@ def test_batches_are_those_of_pillow_and_torchvision(
     options = {"batch_size": 5, "shuffle": True, "num_workers": workers}
     made, expected = epoch(loader(ours, **options)), epoch(DataLoader(Plain(contents, transform), **options))
     assert not difference(made, expected)
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_spawned_workers_and_pickles(tmp_path: Path, packed: bool) -> None:
-    contents, kind = pictures(COUNT), "gzip" if packed else None
-    paths = written(tmp_path, contents)
-    for path in map(Path, paths if packed else []):
-        path.write_bytes(gzip.compress(path.read_bytes()))
-    ours = gofast.TFRecordDataset(paths, compression_type=kind).images(transform=TRAIN)
-    options = {"batch_size": 4, "shuffle": True, "num_workers": 2}
-    want = epoch(DataLoader(Plain(contents, TRAIN), **options))
-    for dataset, more in (
-        (ours, {"multiprocessing_context": "spawn"}),
-        (pickle.loads(pickle.dumps(ours)), {}),
-    ):
-        assert not difference(epoch(gofast.DataLoader(dataset, **options, **more)), want)
 
 
 def test_samples_and_names(tmp_path: Path) -> None:

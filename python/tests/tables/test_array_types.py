@@ -107,30 +107,6 @@ def test_every_pair_of_layouts() -> None:
         check((LAYOUTS[first](torch.float32, 1), LAYOUTS[second](torch.int32, 2)))
 
 
-MIXED = {
-    "three": (bits((ROWS, 3, 4), torch.bfloat16), bits((ROWS,), torch.int32), bits((ROWS, 2), torch.bool)),
-    "large": (bits((ROWS, 3), torch.complex128), bits((ROWS, 40, 90), torch.int64)),
-    "strided": (bits((ROWS, 3, 8), torch.float32)[:, :, ::2], bits((ROWS, 2, 2, 2), torch.uint16)),
-    "narrow": (bits((ROWS, 6), torch.bool), bits((4, ROWS), torch.int8).t()),
-}
-
-
-@pytest.mark.parametrize(
-    ("context", "arrays", "loader"),
-    [
-        *itertools.product(["fork"], MIXED, [DataLoader, gofast.DataLoader]),
-        pytest.param("spawn", "three", DataLoader, marks=pytest.mark.full),
-        pytest.param("forkserver", "strided", DataLoader, marks=pytest.mark.full),
-    ],
-)
-def test_workers(context: str, arrays: str, loader: Any) -> None:
-    given = MIXED[arrays]
-    theirs = list(_batches(DataLoader, TensorDataset(*given)))
-    options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": context}
-    for a, b in zip(_batches(loader, ArrayDataset(*given), **options), theirs, strict=True):
-        _same(a, b)
-
-
 @pytest.mark.parametrize(
     "dtype",
     ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"],

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
+from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms as v1
 from torchvision.transforms import v2
 
@@ -29,7 +29,7 @@ import gofast
 from gofast import ArrayDataset, errors
 from gofast._core.reason import Reason
 from gofast._loader.native_dataset import resolve
-from same import difference
+from same import assert_same_loaders, batches, difference
 
 NUMBERS = ["u1", "i1", "u2", "<i2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", "?", "<c8", ">i2", ">f8"]
 
@@ -95,19 +95,6 @@ def written(path: Path, **arrays: Any) -> Path:
     return path
 
 
-def batches(loader: Any) -> list[Any]:
-    torch.manual_seed(3)
-    return [*loader, torch.get_rng_state()]
-
-
-def check(ours: Any, theirs: Any, strides: bool = True, **options: Any) -> None:
-    """Both loaders' batches of ours beside torch's of theirs."""
-    options = {"batch_size": 7, "shuffle": True} | options
-    want = batches(DataLoader(theirs, **options))
-    for kind in (gofast.DataLoader, DataLoader):
-        assert difference(batches(kind(ours, **options)), want, strides) == "", kind
-
-
 @pytest.mark.daily(25)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_datasets(seed: int, tmp_path: Path) -> None:
@@ -127,31 +114,8 @@ def test_random_datasets(seed: int, tmp_path: Path) -> None:
     for i in {0, count - 1, -1, d.randrange(count)}:
         want = tuple(map(torch.from_numpy, theirs[i]))
         assert difference(ours[i], want) == ""
-    check(ours, theirs)
+    assert_same_loaders(ours, theirs)
     assert difference(list(ours.targets.shape), list(h5py.File(path)["y"].shape)) == ""
-
-
-@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
-@pytest.mark.parametrize("packed", [{}, {"compression": "gzip", "chunks": True}])
-def test_workers_and_samplers(loader: Any, packed: dict[str, Any], tmp_path: Path) -> None:
-    d, path = random.Random(1), tmp_path / "a.h5"
-    with h5py.File(path, "w") as file:
-        file.create_dataset("x", data=values(d, "<f4", (203, 3, 4)), **packed)
-        file["y"] = np.arange(203)
-    ours, theirs = ArrayDataset.from_hdf5(path, "x", "y"), Lazy(path, "x", "y")
-    weights = torch.rand(203, generator=torch.Generator().manual_seed(2))
-    for sampler in (None, torch.utils.data.WeightedRandomSampler(weights.tolist(), 77)):
-        for workers in (0, 2):
-            options: Any = {
-                "batch_size": 16,
-                "sampler": sampler,
-                "shuffle": sampler is None,
-                "num_workers": workers,
-            }
-            want = batches(DataLoader(theirs, **options))
-            assert difference(batches(loader(ours, **options)), want) == ""
-    some = [5, 3, 200, 3]
-    check(ConcatDataset([Subset(ours, some), ours]), ConcatDataset([Subset(theirs, some), theirs]))
 
 
 def as_picture(transform: Any) -> Callable[[Any], Any]:
@@ -177,7 +141,7 @@ def test_pictures(colours: tuple[int, ...], transform: Any, packed: dict[str, An
     ours = ArrayDataset.from_hdf5(path, "x", "y", transform=transform)
     assert not isinstance(resolve(ours), Reason)
     theirs = Lazy(path, "x", "y", transform=as_picture(transform))
-    check(ours, theirs)
+    assert_same_loaders(ours, theirs)
     for workers in (0, 2):
         options: Any = {"batch_size": 5, "shuffle": True, "num_workers": workers}
         want = batches(DataLoader(theirs, **options))
@@ -188,7 +152,7 @@ def test_pictures_as_tensors(tmp_path: Path) -> None:
     path = written(tmp_path / "a.h5", x=values(random.Random(0), "u1", (37, 3, 18, 19)), y=np.arange(37))
     ours = ArrayDataset.from_hdf5(path, "x", "y", transform=TENSOR)
     assert not isinstance(resolve(ours), Reason)
-    check(ours, Lazy(path, "x", "y", transform=lambda x: TENSOR(torch.from_numpy(x))))
+    assert_same_loaders(ours, Lazy(path, "x", "y", transform=lambda x: TENSOR(torch.from_numpy(x))))
 
 
 @pytest.mark.arrives("device", "copied")
@@ -206,7 +170,7 @@ def test_columns_and_options(tmp_path: Path) -> None:
     matrix = np.stack([*columns.values()], 1)
     ours = ArrayDataset.from_hdf5(path, inside, "y", mean=1.0, std=2.0, output="dict", one_hot=5)
     theirs = gofast.ArrayDataset(matrix, np.arange(50) % 5, mean=1.0, std=2.0, output="dict", one_hot=5)
-    check(ours, theirs)
+    assert_same_loaders(ours, theirs)
     assert ArrayDataset.from_hdf5(path, ["in/a"])[3][0].shape == (1,)
     for names_, why in ((["in/a", "short"], "alike"), (["in/a", "other"], "alike")):
         with pytest.raises(errors.SchemaError, match=why):

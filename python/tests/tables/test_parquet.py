@@ -83,6 +83,18 @@ def test_encodings(encoding: str, version: str, tmp_path: Path) -> None:
     assert_same(stored(path), want(path))
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "group"),
+    [(333, 150, 7), (333, 150, 1 << 20), pytest.param(600_000, 40, 1 << 20, marks=pytest.mark.full)],
+)
+def test_more_columns_and_rows_than_a_tile_has(rows: int, columns: int, group: int, tmp_path: Path) -> None:
+    values = np.random.default_rng(3).integers(0, 256, (rows, columns))
+    frame = pa.table({f"c{i:03}": values[:, i] for i in range(columns)})
+    pq.write_table(frame, tmp_path / "t.parquet", row_group_size=group)
+    got = TableDataset(tmp_path / "t.parquet", label=None, dtype=torch.uint8)[:]["features"]
+    assert np.array_equal(got.numpy(), values)
+
+
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_dictionary_that_grows_too_large_goes_on_plain(version: str, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"

@@ -226,15 +226,6 @@ def test_what_preprocess_and_save_and_an_in_memory_dataset_do(tmp_path: Path) ->
     assert torch.equal(scaled[7][0], of[7][0] / 255)
 
 
-@pytest.mark.parametrize("context", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
-def test_workers_of_all_start_methods(context: str, tmp_path: Path) -> None:
-    of = Made(30, lambda i: (torch.full((2, 3), i), i))
-    made = gofast.preprocess(of, tmp_path / "set")
-    options = {"num_workers": 2, "multiprocessing_context": context}
-    for kind in (gofast.DataLoader, DataLoader):
-        assert difference([*kind(made, 7, **options)], [*DataLoader(of, 7)]) == ""
-
-
 def test_copies_and_pickles(tmp_path: Path) -> None:
     of = Made(10, lambda i: (torch.full((2, 3), i), i))
     made = gofast.preprocess(of, tmp_path / "set")

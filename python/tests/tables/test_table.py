@@ -17,11 +17,8 @@ import torch
 from torch.utils.data import (
     ConcatDataset,
     DataLoader,
-    DistributedSampler,
     Subset,
-    WeightedRandomSampler,
     default_collate,
-    random_split,
 )
 
 import gofast
@@ -283,24 +280,6 @@ def test_keys_and_output(table: Callable[..., Path]) -> None:
 # ------------------------------------------------------------------ indexing
 
 
-def test_indexing(ds: TableDataset, frame: pd.DataFrame) -> None:
-    want = Classic(frame)
-    everything = default_collate([want[i] for i in range(20)])
-    assert_same(ds[:20], everything)
-    assert_same(ds[list(range(20))], everything)
-    assert_same(ds[np.arange(20)], everything)
-    assert_same(ds[torch.arange(20)], everything)
-    assert_same(ds[tuple(range(20))], everything)
-    assert_same(ds[range(20)], everything)
-    assert_same(ds[19::-1]["label"], everything["label"].flip(0))
-    assert_same(ds[-3:]["label"], ds.targets[-3:])
-    assert_same(ds[[-1, 0, -3000]]["label"], ds.targets[[-1, 0, -3000]])
-    assert_same(ds[np.int32(5)], want[5])
-    assert_same(ds[torch.tensor(5)], want[5])
-    for empty in (ds[0:0], ds[[]], ds[torch.empty(0, dtype=torch.int64)]):
-        assert empty["image"].shape == (0, 1, 28, 28) and empty["label"].shape == (0,)
-
-
 def test_boolean_masks_choose_rows(ds: TableDataset) -> None:
     mask = ds.targets == 3
     want = ds.targets[mask]
@@ -311,42 +290,10 @@ def test_boolean_masks_choose_rows(ds: TableDataset) -> None:
             ds[wrong]
 
 
-@pytest.mark.parametrize("index", [3000, -3001, 1 << 40, [0, 3000], [-3001], 1 << 70, [1 << 70]])
-def test_outside_is_an_index_error(ds: TableDataset, index: Any) -> None:
-    with pytest.raises(errors.RowIndexError, match="out of range") as caught:
-        ds[index]
-    assert isinstance(caught.value, IndexError)
-    assert caught.value.index == (index if isinstance(index, int) else index[-1])
-
-
-@pytest.mark.parametrize(
-    "index", [1.5, "0", None, [0.5], ["a"], [[0, 1]], torch.zeros(2, 2, dtype=torch.int64)]
-)
-def test_nonsense_indexes_are_type_errors(ds: TableDataset, index: Any) -> None:
-    with pytest.raises(TypeError):
-        ds[index]
-
-
-def test_a_dataset_iterates_and_ends(table: Callable[..., Path]) -> None:
-    ds = TableDataset(table(label=[1, 2], a=[3, 4]))
-    assert [int(row["label"]) for row in ds] == [1, 2]  # the protocol of __getitem__ and IndexError
-    assert len(list(ds)) == 2
-
-
 def test_targets_are_a_copy(table: Callable[..., Path]) -> None:
     ds = TableDataset(table(label=[1, 2], a=[3, 4]))
     ds.targets.zero_()
     assert_same(ds.targets, torch.tensor([1, 2]))
-
-
-def test_rows_and_batches_are_the_users_to_change(ds: TableDataset) -> None:
-    before = ds[[5, 6]]["image"].clone()
-    ds[5]["image"].zero_()
-    ds[[5, 6]]["image"].zero_()
-    assert_same(ds[[5, 6]]["image"], before)
-    raw = TableDataset(DIGITS, dtype=torch.uint8)
-    raw[5]["features"].zero_()
-    assert_same(raw[5]["features"], (before[0].flatten() * 255).round().to(torch.uint8))
 
 
 # ------------------------------------------------------------------ copies
@@ -390,90 +337,8 @@ def test_copies_share_the_decoded_table(duplicate: Callable[[Any], Any], table: 
 # ------------------------------------------------------------------ torch's tools
 
 
-@pytest.mark.arrives("device")
-def test_subset_split_concat(ds: TableDataset, frame: pd.DataFrame) -> None:
-    want = Classic(frame)
-
-    def both(build: Callable[[Any], Any], **options: Any) -> None:
-        assert_same_batches(build(ds), build(want), batch_size=64, **options)
-
-    both(lambda d: Subset(d, [5, 5, 2999, -1, 17]))
-    both(lambda d: Subset(d, torch.randperm(3000, generator=torch.Generator().manual_seed(1))[:200]))
-    both(lambda d: Subset(d, np.random.default_rng(1).permutation(3000)[:200]), shuffle=True)
-    both(lambda d: Subset(Subset(d, range(100, 300)), range(0, 200, 3)))
-    both(lambda d: ConcatDataset([d, Subset(d, range(10))]), shuffle=True)
-    both(
-        lambda d: Subset(
-            ConcatDataset([Subset(d, range(50)), ConcatDataset([Subset(d, [9]), d])]), range(40, 90)
-        )
-    )
-    for part in (0, 1):
-        both(lambda d, part=part: random_split(d, [2900, 100], torch.Generator().manual_seed(3))[part])
-
-
-def test_samplers(ds: TableDataset, frame: pd.DataFrame) -> None:
-    want = Classic(frame)
-    weights = (ds.targets + 1).double()
-    for make in (
-        lambda: WeightedRandomSampler(weights, 500, generator=torch.Generator().manual_seed(2)),
-        lambda: DistributedSampler(want, num_replicas=7, rank=3, seed=5),
-        lambda: [3, 1, 4, 1, 5, -9],
-    ):
-        assert_same_batches(ds, want, batch_size=100, sampler=make)
-    assert_same_batches(ds, want, batch_sampler=[[1, 2], [3], [2999, 0, 0]])
-    assert_same_batches(ds, want, batch_size=None, sampler=lambda: [4, 5])
-
-
-def pairs(rows: list[dict[str, torch.Tensor]]) -> Any:
-    images, labels = zip(*[(row["image"] * 2, int(row["label"])) for row in rows], strict=True)
-    return torch.stack(images), list(labels)
-
-
 def identity(rows: Any) -> Any:
     return rows
-
-
-def by_label(rows: Any) -> Any:
-    rows.sort(key=lambda row: int(row["label"]))
-    return default_collate(rows)
-
-
-def without_zeros(rows: Any) -> Any:
-    return default_collate([row for row in rows if row["label"] != 0])
-
-
-def with_index(rows: Any) -> Any:
-    for i, row in enumerate(rows):
-        row["place"] = i
-    return default_collate(rows)
-
-
-def doubled_in_place(rows: Any) -> Any:
-    batch = default_collate(rows)
-    batch["image"] *= 2
-    batch["label"] += 100
-    return batch
-
-
-def renamed(rows: Any) -> Any:
-    batch = default_collate(rows)
-    batch["x"], batch["y"] = batch.pop("image"), batch.pop("label")
-    return batch
-
-
-def copied(rows: Any) -> Any:
-    batch = copy.deepcopy(default_collate(rows))
-    batch["image"] *= 2
-    return [batch, default_collate(copy.deepcopy(rows))]
-
-
-@pytest.mark.parametrize(
-    "collate_fn", [pairs, identity, by_label, without_zeros, with_index, doubled_in_place, renamed, copied]
-)
-@pytest.mark.parametrize("workers", [0, 1])
-def test_own_collate_fn(collate_fn: Any, workers: int, ds: TableDataset, frame: pd.DataFrame) -> None:
-    part, want = Subset(ds, range(200)), Subset(Classic(frame), range(200))
-    assert_same_batches(part, want, batch_size=16, collate_fn=collate_fn, num_workers=workers, shuffle=True)
 
 
 def test_rows_of_a_tuple_dataset_collate(table: Callable[..., Path]) -> None:
@@ -481,37 +346,6 @@ def test_rows_of_a_tuple_dataset_collate(table: Callable[..., Path]) -> None:
     assert_same_batches(ds, [ds[i] for i in range(3)], batch_size=2, collate_fn=identity)  # type: ignore[arg-type]
     (batch,) = DataLoader(ds, batch_size=3, collate_fn=lambda rows: default_collate(rows[::-1]))
     assert_same(batch, [torch.tensor([[5.0], [4], [3]]), torch.tensor([3, 2, 1])])
-
-
-class Doubled(TableDataset):
-    def __getitem__(self, index: Any) -> Any:
-        row = super().__getitem__(index)
-        return {"features": row["features"] * 2, "where": index}
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_subclass_that_overrides_getitem_is_honoured(workers: int) -> None:
-    ds = Doubled(DIGITS)
-    plain = TableDataset(DIGITS)
-    (batch,) = DataLoader(Subset(ds, range(8)), batch_size=8, num_workers=workers)
-    assert_same(batch, {"features": plain[:8]["features"] * 2, "where": torch.arange(8)})
-    assert "Doubled overrides __getitem__" in gofast.explain(ds)
-    (batch,) = gofast.DataLoader(Subset(ds, range(8)), batch_size=8)
-    assert_same(batch["where"], torch.arange(8))
-
-
-class Named(TableDataset):
-    """A subclass that only adds to it keeps the fast path."""
-
-    def name(self, index: int) -> str:
-        return f"digit {int(self[index]['label'])}"
-
-
-def test_a_subclass_that_adds_methods_stays_native() -> None:
-    ds = Named(DIGITS)
-    assert ds.name(0).startswith("digit ")
-    assert "Python" not in gofast.explain(ds)
-    assert_same(pickle.loads(pickle.dumps(ds))[0], ds[0])
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -660,14 +494,3 @@ def test_options_of_a_wrong_type_say_what_to_give(options: Any, why: str, tmp_pa
     (tmp_path / "x.csv").write_text("a,b,c\n1,2,3\n")
     with pytest.raises(errors.OptionError, match=re.escape(why)):
         TableDataset(tmp_path / "x.csv", label=None, **options)
-
-
-def test_copies_of_a_table_go_to_one_spawned_worker(tmp_path: Path) -> None:
-    """multiprocessing refuses a descriptor that is handed over twice."""
-    path = tmp_path / "t.csv"
-    path.write_text("label,x\n" + "".join(f"{i % 3},{i}\n" for i in range(20)))
-    table = TableDataset(path)
-    both = ConcatDataset([table, copy.copy(table)])
-    batches = list(DataLoader(both, 10, num_workers=1, multiprocessing_context="spawn"))
-    labels = torch.cat([batch["label"] for batch in batches])
-    assert torch.equal(labels, torch.arange(20).remainder(3).repeat(2))

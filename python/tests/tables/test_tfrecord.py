@@ -16,15 +16,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch.utils.data import DataLoader
 
 import fresh
 import gofast
 from gofast import errors
 from gofast._core import records as core_records
-from records import Broken, Value, example, field, framed, parsed
-from same import difference
+from records import Value, example, framed
 
 Record = dict[str, Value]
 
@@ -119,93 +116,6 @@ def test_tensorflow_reads_the_same(tmp_path: Path) -> None:
         assert [ours[i]["b"]] == theirs["b"].values.numpy().tolist()
 
 
-def mutated(rng: random.Random) -> bytes:
-    """An Example with some bytes changed, put in or left out, or with parts of others."""
-    made = bytearray()
-    for _ in range(rng.choice((1, 1, 2))):
-        lists = {"i": [rng.choice((1, 300, -1))], "f": [1.5, 2.0], "b": [b"abc"][: rng.randrange(2)]}
-        made += example({name: lists[name] for name in rng.sample("ifb", rng.randrange(4))})
-    if rng.random() < 0.2:
-        made += field(rng.choice((1, 2, 9)), rng.randbytes(rng.randrange(4)))
-    for _ in range(rng.choice((1, 1, 2))):
-        at = rng.randrange(len(made) + 1)
-        how = rng.randrange(4)
-        if how == 0 and at < len(made):
-            made[at] ^= 1 << rng.randrange(8)
-        elif how == 1 and at < len(made):
-            made[at] = rng.choice((0, 1, 2, 8, 10, 13, 18, 26, 127, 128, 255))
-        elif how == 2:
-            del made[at : at + rng.randrange(1, 4)]
-        else:
-            made[at:at] = rng.choice((bytes(made), rng.randbytes(2)))
-    return bytes(made)
-
-
-COUNTS = [
-    500,
-    pytest.param(2000, marks=pytest.mark.full),
-    pytest.param(50_000, marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
-]
-
-
-@pytest.mark.parametrize("count", COUNTS)
-def test_mutated_examples_are_refused_or_read_by_the_rules(tmp_path: Path, count: int) -> None:
-    rng = random.Random(count)
-    path, read, refused = str(tmp_path / "a.tfrecord"), 0, 0
-    for _ in range(count):
-        record = mutated(rng)
-        Path(path).write_bytes(framed([record]))
-        try:
-            sample = gofast.TFRecordDataset(path)[0]
-        except (errors.DamagedError, errors.UnsupportedError, errors.SchemaError):
-            refused += 1
-            continue
-        read += 1
-        expected = parsed(record)
-        for name, value in sample.items():
-            values = expected.pop(name.encode())
-            if isinstance(value, bytes):
-                assert values == [value]
-            elif value.dtype.kind == "S":
-                assert value.tolist() == [one.rstrip(b"\0") for one in values]
-            else:
-                assert _equal(value, np.array(values, value.dtype))
-        assert not any(expected.values())
-    assert min(read, refused) > count // 10
-
-
-@pytest.mark.parametrize("count", COUNTS)
-def test_mutated_files_are_refused_or_whole(tmp_path: Path, count: int) -> None:
-    rng = random.Random(count)
-    records: list[Record] = [{"i": [1, 2]}, {"b": [b"hello"]}, {}, {"f": [0.5]}]
-    whole = framed(map(example, records))
-    ends = [len(framed(map(example, records[:n]))) for n in range(len(records) + 1)]
-    path = tmp_path / "a.tfrecord"
-    for _ in range(count):
-        content = bytearray(whole)
-        at = rng.randrange(len(whole))
-        how = rng.randrange(4)
-        if how == 0:
-            content[at] ^= 1 << rng.randrange(8)
-        elif how == 1:
-            del content[at:]
-        elif how == 2:
-            content[at:at] = rng.randbytes(rng.randrange(1, 20))
-        else:
-            content += rng.randbytes(rng.randrange(1, 30))
-        path.write_bytes(content)
-        if how == 1 and at in ends:
-            dataset = gofast.TFRecordDataset(path)
-            assert [same(dataset[i], as_given(records[i])) for i in range(len(dataset))] == [
-                True
-            ] * ends.index(at)
-            continue
-        with pytest.raises(errors.DamagedError) as refused:
-            gofast.TFRecordDataset(path)
-        assert (refused.value.path, refused.value.offset in ends) == (str(path), True)
-        assert refused.value.row == ends.index(refused.value.offset or 0)
-
-
 def test_a_file_that_is_cut_in_a_header_is_no_end(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(framed([example({"i": [1]})]) + b"\5\0\0")
@@ -293,22 +203,6 @@ def some(path: Path) -> gofast.TFRecordDataset:
     return gofast.TFRecordDataset(
         written(path, [{"i": [i, 1], "f": [i / 3], "b": [b"%d" % i]} for i in range(11)])
     )
-
-
-@pytest.mark.parametrize("context", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
-@pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
-@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
-def test_workers_give_the_same_batches(tmp_path: Path, loader: Any, context: str) -> None:
-    dataset = some(tmp_path / "a")
-
-    def epoch(workers: int) -> list[Any]:
-        torch.manual_seed(3)
-        more = {"multiprocessing_context": context} if workers else {}
-        return list(loader(dataset, 4, shuffle=True, num_workers=workers, **more))
-
-    made = epoch(0)
-    assert sorted(i for batch in made for i in batch["i"][:, 0].tolist()) == list(range(11))
-    assert not difference(epoch(2), made)
 
 
 def test_pickles(tmp_path: Path) -> None:
@@ -448,11 +342,3 @@ def test_memory_at_its_most(tmp_path: Path, kind: str, most: int) -> None:
     grown, records = map(int, said.stdout.split())
     assert records == (1000 if kind else 2000)
     assert grown < most
-
-
-def test_the_reference_reader_refuses_what_is_cut() -> None:
-    whole = example({"i": [300], "b": [b"abc"]})
-    assert parsed(whole) == {b"i": [300], b"b": [b"abc"]}
-    for n in range(1, len(whole)):
-        with pytest.raises(Broken):
-            parsed(whole[:n])

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, WeightedRandomSampler
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
 
 import gofast
 from gofast import errors
 from gofast._core.reason import Reason
 from gofast._loader.native_dataset import resolve
 from gofast.tokens import TokenDataset
-from same import difference
+from same import assert_same_loaders, difference
 
 TYPES = ["uint8", "uint16", "uint32", "int8", "int16", "int32", "int64"]
 
@@ -59,19 +59,6 @@ def written(path: Path, array: Any, npy: bool = False, header: bytes = b"") -> P
     return path
 
 
-def batches(loader: Any) -> list[Any]:
-    torch.manual_seed(3)
-    return [*loader, torch.get_rng_state()]
-
-
-def check(ours: Any, theirs: Any, **options: Any) -> None:
-    """Both loaders' batches of ours beside torch's of theirs."""
-    options = {"batch_size": 7, "shuffle": True} | options
-    want = batches(DataLoader(theirs, **options))
-    for kind in (gofast.DataLoader, DataLoader):
-        assert difference(batches(kind(ours, **options)), want) == "", kind
-
-
 @pytest.mark.daily(30)
 @pytest.mark.arrives("device")
 @pytest.mark.parametrize("seed", range(40))
@@ -91,7 +78,7 @@ def test_random_files(seed: int, tmp_path: Path) -> None:
     assert len(ours) == len(theirs) and not isinstance(resolve(ours), Reason)
     for i in {0, len(theirs) - 1, -1, d.randrange(len(theirs))}:
         assert difference(ours[i], theirs[i]) == ""
-    check(ours, theirs, batch_size=d.randint(1, 40), drop_last=d.random() < 0.3)
+    assert_same_loaders(ours, theirs, batch_size=d.randint(1, 40), drop_last=d.random() < 0.3)
 
 
 def test_batches_of_get_batch(tmp_path: Path) -> None:
@@ -105,53 +92,10 @@ def test_batches_of_get_batch(tmp_path: Path) -> None:
     assert difference(batch, [x, y]) == ""
 
 
-@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.full)])
-def test_samplers_wrappers_and_large_batches(workers: int, tmp_path: Path) -> None:
-    d = random.Random(2)
-    arrays = [tokens(d, "uint32", n) for n in (9000, 700)]
-    paths = [written(tmp_path / f"{i}.bin", a) for i, a in enumerate(arrays)]
-    ours = TokenDataset(paths, 300, stride=7, dtype="uint32")
-    theirs = Windows(arrays, 300, 7)
-    weights = torch.rand(len(theirs), generator=torch.Generator().manual_seed(2)).tolist()
-    sampler = WeightedRandomSampler(weights, 77)
-    check(ours, theirs, batch_size=64, num_workers=workers)
-    check(ours, theirs, sampler=sampler, shuffle=False, num_workers=workers)
-    picked = [5, -1, 3, 3, len(theirs) - 1]
-    check(Subset(ours, picked), Subset(theirs, picked), num_workers=workers)
-    check(ConcatDataset([ours, ours]), ConcatDataset([theirs, theirs]), num_workers=workers)
-    rows = {"collate_fn": list, "num_workers": workers}
-    check(ours, theirs, **rows)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_start_methods(method: str, tmp_path: Path) -> None:
-    array = tokens(random.Random(3), "uint16", 4000)
-    path = written(tmp_path / "a.bin", array)
-    ours, theirs = TokenDataset(path, 50), Windows([array], 50, 50)
-    path.unlink()  # the workers are handed what is mapped
-    options: Any = {"num_workers": 2, "multiprocessing_context": method}
-    want = batches(DataLoader(theirs, 8, shuffle=True))
-    for kind in (gofast.DataLoader, DataLoader):
-        assert difference(batches(kind(ours, 8, shuffle=True, **options))[:-1], want[:-1]) == ""
-
-
 def test_two_kinds_of_windows_do_not_mix(tmp_path: Path) -> None:
     path = written(tmp_path / "a.bin", tokens(random.Random(3), "uint16", 4000))
     mixed = ConcatDataset([TokenDataset(path, 50), TokenDataset(path, 51)])
     assert isinstance(resolve(mixed), Reason)
-
-
-def test_a_subclass_makes_its_own_samples(tmp_path: Path) -> None:
-    class Named(TokenDataset):
-        def __getitem__(self, index: Any) -> Any:
-            x, y = super().__getitem__(index)
-            return {"input_ids": x, "labels": y}
-
-    array = tokens(random.Random(3), "uint16", 400)
-    path = written(tmp_path / "a.bin", array)
-    (batch,) = DataLoader(Named(path, 30), batch_size=100)
-    assert difference(batch["labels"], next(iter(DataLoader(Windows([array], 30, 30), 100)))[1]) == ""
 
 
 def test_what_is_shared_copied_and_pickled(tmp_path: Path) -> None:
@@ -159,7 +103,7 @@ def test_what_is_shared_copied_and_pickled(tmp_path: Path) -> None:
     path = written(tmp_path / "a.bin", array)
     ours, theirs = TokenDataset(path, 30), Windows([array], 30, 30)
     for made in (copy.copy(ours), copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
-        check(made, theirs)
+        assert_same_loaders(made, theirs)
     assert copy.deepcopy(ours)._files[0] is ours._files[0]
     pickled = pickle.dumps(ours)
     written(path, array[:-1])
@@ -201,7 +145,7 @@ def test_a_file_that_is_replaced_stays_as_it_was(tmp_path: Path) -> None:
     path = written(tmp_path / "a.bin", array)
     ours = TokenDataset(path, 50)
     os.replace(written(tmp_path / "b.bin", array[::-1]), path)
-    check(ours, Windows([array], 50, 50))
+    assert_same_loaders(ours, Windows([array], 50, 50))
 
 
 def test_refused(tmp_path: Path) -> None:
@@ -253,7 +197,7 @@ def test_headers_of_llm_c_are_not_taken_for_tokens(tmp_path: Path) -> None:
         path = written(tmp_path / "a.bin", array, header=header.tobytes())
         with pytest.raises(errors.FormatError, match=f'offset=1024, dtype="{dtype}"'):
             TokenDataset(path, 8)
-        check(TokenDataset(path, 8, offset=1024, dtype=dtype), Windows([array], 8, 8))
+        assert_same_loaders(TokenDataset(path, 8, offset=1024, dtype=dtype), Windows([array], 8, 8))
         path.write_bytes(path.read_bytes() + bytes(8))  # no header: its count is another
         assert len(TokenDataset(path, 8)) > 0
 
@@ -296,22 +240,3 @@ def test_tokens_that_look_like_uint32_are_not_read_as_uint16(tmp_path: Path) -> 
         assert len(gofast.tokens.TokenDataset(path, 8)) == 1124
     np.zeros(9000, np.uint16).tofile(path)
     assert len(gofast.tokens.TokenDataset(path, 8)) == 1124
-
-
-def test_every_byte_of_a_npy_header(tmp_path: Path) -> None:
-    """Changed anywhere, it is refused, or is what numpy reads."""
-    path, d = tmp_path / "a.npy", random.Random(7)
-    whole = written(path, np.arange(300, dtype=np.uint16), npy=True).read_bytes()
-    read = 0
-    for at in range(8, 128):
-        changed = bytearray(whole)
-        changed[at] = d.choice([changed[at] ^ 1, changed[at] ^ 16, 32, 48, 57])
-        path.write_bytes(changed)
-        try:
-            ours = TokenDataset(path, 8)
-        except errors.GofastError:
-            continue
-        theirs: Any = np.load(path, mmap_mode="r")
-        assert difference(ours[len(ours) - 1], Windows([theirs], 8, 8)[len(ours) - 1]) == ""
-        read += 1
-    assert read > 10
