@@ -28,7 +28,8 @@ from torch.utils.data._utils.fetch import _MapDatasetFetcher
 import gofast
 from contract_cases import CASES, COUNT, Case
 from gofast import errors
-from gofast._loader.native_dataset import Refusal, resolve
+from gofast._core.reason import Reason
+from gofast._loader.native_dataset import resolve
 from same import difference, seeded
 
 pytestmark = [
@@ -258,7 +259,7 @@ def test_copies(case: Case, ours: Any, plain: Any, duplicate: Any) -> None:
     again = duplicate(ours)
     assert repr(again) == repr(ours) and type(again) is type(ours)
     assert getattr(again, "classes", None) == getattr(ours, "classes", None)
-    assert isinstance(resolve(again), Refusal) != case.native
+    assert isinstance(resolve(again), Reason) != case.native
     want = epochs(DataLoader, plain, 7, shuffle=True)
     for loader in (DataLoader, gofast.DataLoader):
         assert difference(epochs(loader, again, 7, shuffle=True), want) == ""
@@ -273,14 +274,14 @@ def test_a_subclass_makes_its_own_samples(ours: Any, loader: Any) -> None:
     own.__class__ = type("Own", (type(ours),), {"__getitem__": place})
     (batch,) = loader(Subset(own, [4, 1, 7]), 3)
     assert batch.tolist() == [4, 1, 7]
-    assert isinstance(resolve(own), Refusal)
+    assert isinstance(resolve(own), Reason)
 
 
 def test_a_subclass_that_adds_to_it_stays_native(case: Case, ours: Any, plain: Any) -> None:
     own = copy.copy(ours)
     own.__class__ = type("Own", (type(ours),), {"more": 3})
     if isinstance(own, gofast.ArrayDataset | gofast.TableDataset):
-        assert isinstance(resolve(own), Refusal) != case.native
+        assert isinstance(resolve(own), Reason) != case.native
     assert difference(epochs(gofast.DataLoader, own, 7), epochs(DataLoader, plain, 7)) == ""
 
 
