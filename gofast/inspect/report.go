@@ -92,7 +92,7 @@ type Class struct {
 // Table is one file of a table.
 type Table struct {
 	Path   folder.Name `json:"path"`
-	Format string      `json:"format"` // "csv", "npy", "npz", "parquet", "arrow", or "cache" for one of gofast's own
+	Format string      `json:"format"` // "csv", "npy", "npz", "parquet", "arrow"
 	Bytes  int64       `json:"bytes"`
 	// Rows is nil where counting them would mean to unpack a large file; about is an estimate from the first MiB.
 	Rows    *int64 `json:"rows"`

@@ -9,7 +9,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/table"
-	"github.com/gofast-org/gofast/gofast/table/cache"
 	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
@@ -52,12 +51,6 @@ func (s *scanner) describeTable(ctx context.Context, f *source.File, t *Table) e
 	}
 	if t.Format = formats.Of(head); t.Format == "" {
 		t.Format = formats.Text
-	}
-	if cache.Is(f) {
-		t.Format = "cache"
-		rows, facts, err := cache.Describe(f)
-		t.Rows, t.Facts, t.Width = &rows, facts, len(facts.Columns)
-		return err
 	}
 	// The reader closes its file, and this one is still needed.
 	own, err := source.Open(f.Path())

@@ -14,6 +14,7 @@ from ._core.units import many
 from ._loader.view import Line
 from ._sets import files, making
 from ._sets.fields import BARE, DICT
+from ._tables import array_folder
 from ._tables.file_arrays import FileArray
 from ._tables.sources import Path
 from .mapped import MappedDataset
@@ -31,8 +32,8 @@ class PreprocessedDataset(MappedDataset):
     @checked
     def __init__(self, path: Path, **options: Any) -> None:
         self._asked = {"path": os.path.abspath(os.fspath(path))}
-        info, lines = files.read(self._asked["path"])
-        self._info, self._seal = info, lines[-1]
+        info, said = files.read(self._asked["path"])
+        self._info, self._seal = info, said.seal
         self.made_of, self.made_with = info.made_of, info.made_with
         self._bare = info.form == BARE and options.get("output") != "dict"
         keys, output = tuple(field.name for field in info.fields), "dict" if info.form == DICT else "tuple"
@@ -40,9 +41,10 @@ class PreprocessedDataset(MappedDataset):
 
     def _opened(self) -> list[FileArray]:
         path = self._asked["path"]
-        if files.read(path)[1][-1] != self._seal:
+        said = files.read(path)[1]
+        if said.seal != self._seal:
             raise errors.ChangedError(f"{path} holds another set than when it was pickled").at(path=path)
-        return files.open_fields(path, self._info)
+        return array_folder.open_arrays(said)
 
     def _resolve_labels(self, label: object) -> None:
         super()._resolve_labels(label)
@@ -139,8 +141,8 @@ def preprocess(
     error.
 
     The folder has a ``.npy`` file for each value of a sample, such as ``image.npy`` and ``label.npy``, for
-    ``numpy.load``, and ``set.jsonl``. All samples have one size and type. ``torch.save(dict(zip(train.keys,
-    train.tensors)), "train.pt")`` writes them for ``torch.load``.
+    ``numpy.load``, and a description, ``arrays.jsonl``. All samples have one size and type.
+    ``torch.save(dict(zip(train.keys, train.tensors)), "train.pt")`` writes them for ``torch.load``.
 
     Args:
         dataset: a map-style dataset of gofast's, torchvision's or your own, or a Subset or ConcatDataset. Its

@@ -9,6 +9,7 @@ from . import errors
 from ._core import command_operations, engine, table_operations
 from ._core.arguments import checked
 from ._images.kept_sets import sets_in
+from ._tables import array_folder
 from ._tables.columns import verified
 from ._tables.sources import Path
 
@@ -22,8 +23,7 @@ def verify(path: Path, **options: Any) -> None:
     of pictures and for many files, there is the command ``gofast verify``.
 
     Args:
-        path: a table; the file that was given as ``cache=``, or its folder; or that of
-            :func:`gofast.preprocess`.
+        path: a table; the folder that was given as ``cache=``; or that of :func:`gofast.preprocess`.
         options: those of TableDataset that say what a table's columns and cells are: ``label``, ``columns``,
             ``exclude``, ``fill_value``, ``header``, ``delimiter`` and their kin.
 
@@ -33,8 +33,8 @@ def verify(path: Path, **options: Any) -> None:
         gofast.errors.GofastError: what TableDataset raises for a table.
 
     Example:
-        >>> table = gofast.TableDataset("train.csv", cache="train.cache.npz")
-        >>> gofast.verify("train.cache.npz")
+        >>> table = gofast.TableDataset("train.csv", cache="train.cache")
+        >>> gofast.verify("train.cache")
         >>> gofast.verify("train.csv")
     """
     table, threads = verified(**options), engine.threads()
@@ -45,8 +45,8 @@ def verify(path: Path, **options: Any) -> None:
             raise errors.DamagedError(one["reason"]).at(path=one["path"])
         return
     if os.path.isdir(path):
-        from ._sets import files  # which needs torch
-
-        files.verify(os.fspath(path))
+        if not array_folder.is_whole(path):
+            raise errors.NotFoundError(f"open {path}: no cache and no set is there").at(path=os.fspath(path))
+        array_folder.verify(os.fspath(path))
         return
     table_operations.verify({"paths": [os.fspath(path)], "threads": threads, "limits": {}, **table}, said)

@@ -15,11 +15,12 @@ import torch
 from .. import errors
 from .._core import table_operations
 from .._core.memory import address_of
+from .._core.regular_files import MappedFile, regular_file
 from .._core.stamp import Stamp
 from .._core.units import many
 from .._loader.core_dataset import CoreDataset, IntArray, joined
 from .._loader.view import View
-from .file_arrays import FileArray, MappedFile, regular_file
+from .file_arrays import FileArray
 
 # What the core makes int64s of; gofast/table/tokens/tokens.go has the same.
 TYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "int64")
