@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast"
 	"github.com/gofast-org/gofast/gofast/border"
+	"github.com/gofast-org/gofast/gofast/inspect"
 	"github.com/gofast-org/gofast/gofast/table/hdf5"
 	"github.com/gofast-org/gofast/gofast/table/load"
 )
@@ -180,7 +181,7 @@ func convertTable(ctx context.Context, t *task, c convertConfig) (any, error) {
 
 func verifyTable(ctx context.Context, t *task, c openConfig) (any, error) {
 	c.Progress = t.progress
-	return nil, load.Verify(ctx, c.Paths, c.Options)
+	return nil, inspect.Whole(ctx, c.Paths, c.Options)
 }
 
 // decodeChunksInto decodes into memory of Python's.

@@ -18,8 +18,10 @@ import (
 type Options struct {
 	Threads int `json:"threads"` // 0: all that the process may use
 	// Table are the options that Verify opens tables with.
-	Table  load.Options  `json:"table"`
-	Limits limits.Limits `json:"limits"`
+	Table load.Options `json:"table"`
+	// OneTable says that all tables that Verify finds are files of one.
+	OneTable bool          `json:"one_table"`
+	Limits   limits.Limits `json:"limits"`
 	// Progress is called from any goroutine; may be nil. Scan counts files, Verify bytes. The total may grow.
 	Progress func(done, total int64) `json:"-"`
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/source/kept"
+	"github.com/gofast-org/gofast/gofast/source/tfrecord"
 	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
@@ -20,7 +21,9 @@ const (
 	otherKind kind = iota
 	pictureKind
 	tableKind
-	recordKind
+	cacheKind // of pictures
+	tfrecordKind
+	hdf5Kind
 )
 
 // format is a format of pictures.
@@ -103,16 +106,35 @@ func kindOf(path string, head []byte) (kind, *format) {
 	f := pictureOf(head)
 	switch {
 	case kept.Is(path, head):
-		return recordKind, nil
+		return cacheKind, nil
 	case f != nil && (f.sure == nil || tableName == ""):
 		return pictureKind, f
 	case tableName != "", formats.Of(head) != "" && !isOtherZip(head):
 		return tableKind, nil
+	case isHDF5(path, head):
+		return hdf5Kind, nil
+	case isTFRecord(path, head):
+		return tfrecordKind, nil
 	case slices.Contains(pictureEndings, strings.ToLower(filepath.Ext(path))):
 		return pictureKind, nil
 	default:
 		return otherKind, nil
 	}
+}
+
+// isHDF5: the magic may stand behind a block of the user's. h5py says what is wrong with a file that only has the name.
+func isHDF5(path string, head []byte) bool {
+	for _, at := range []int{0, 512, 1024, 2048} {
+		if len(head) > at && bytes.HasPrefix(head[at:], []byte("\x89HDF\r\n\x1a\n")) {
+			return true
+		}
+	}
+	return slices.Contains([]string{".h5", ".hdf5"}, strings.ToLower(filepath.Ext(path)))
+}
+
+func isTFRecord(path string, head []byte) bool {
+	_, is := tfrecord.Recognize(path, head)
+	return is
 }
 
 // isOtherZip: a zip file whose first member is no array.

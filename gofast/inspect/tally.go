@@ -49,7 +49,7 @@ func (t *tally) saw(what kind, bytes int64, class, ending string) {
 			c.Pictures++
 			c.Bytes += bytes
 		}
-	case otherKind, recordKind:
+	case otherKind, cacheKind, tfrecordKind, hdf5Kind:
 		t.others.Count++
 		t.others.Bytes += bytes
 		t.endings[ending]++

@@ -2,17 +2,21 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gofast-org/gofast/gofast/image/picture"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/kept"
+	"github.com/gofast-org/gofast/gofast/source/tfrecord"
 	"github.com/gofast-org/gofast/gofast/table/load"
 )
 
@@ -24,7 +28,11 @@ type Verification struct {
 	Pictures int64   `json:"pictures"` // all of them, also damaged ones and those that were not checked
 	Tables   int64   `json:"tables"`
 	Records  int64   `json:"records"` // files of cache= of pictures
-	Others   int64   `json:"others"`  // files that are none of these: they were not read
+	// TFRecords are files of tf.train.Example, whose checksums and Examples were looked at.
+	TFRecords int64 `json:"tfrecords"`
+	// HDF5 are files that are left to the caller, whose library says where their values lie.
+	HDF5   []folder.Name `json:"hdf5"`
+	Others int64         `json:"others"` // files that are none of these: they were not read
 	// Damaged are files that training would fail on, and links that lead back to a folder that they lie in, at most 100
 	// of each folder given.
 	Damaged []Problem `json:"damaged"`
@@ -62,11 +70,12 @@ func Verify(ctx context.Context, paths []string, o Options) (report *Verificatio
 		return nil, errs.Ended(err, opVerify)
 	}
 	v := &verifier{files: all, options: &o,
-		report: &Verification{Files: int64(len(all.list)), Damaged: []Problem{}, Unchecked: []Problem{}, Unreadable: all.unreadable}}
+		report: &Verification{Files: int64(len(all.list)), HDF5: []folder.Name{}, Damaged: []Problem{}, Unchecked: []Problem{}, Unreadable: all.unreadable}}
 	v.readers.New = func() any { return &reader{verifier: v, decoders: map[string]*picture.Decoder{}} }
 	if err := v.run(ctx); err != nil {
 		return nil, errs.Ended(err, opVerify)
 	}
+	slices.Sort(v.report.HDF5)
 	v.report.Damaged = inOrder(append(v.report.Damaged, all.circles...))
 	v.report.Unchecked = inOrder(v.report.Unchecked)
 	v.report.Seconds = time.Since(start).Seconds()
@@ -86,9 +95,15 @@ type verifier struct {
 	large  []large // tables that all threads read together
 }
 
+// large is a table of one file, or of several.
 type large struct {
-	file  int
+	files []int
 	bytes int64
+}
+
+func (l *large) add(file int, bytes int64) {
+	l.files = append(l.files, file)
+	l.bytes += bytes
 }
 
 // reader is what one thread reads with. Decoders free what they hold when the garbage collector finds them.
@@ -122,7 +137,8 @@ func (v *verifier) run(ctx context.Context) error {
 		if err != nil {
 			break
 		}
-		err = v.table(ctx, of.file, of.bytes, v.options.Threads)
+		slices.Sort(of.files) // in their order
+		err = v.table(ctx, of.files, of.bytes, v.options.Threads)
 	}
 	return err
 }
@@ -164,19 +180,29 @@ func (r *reader) verify(ctx context.Context, i int) error {
 		return nil
 	}
 	what, format := kindOf(path, head)
-	r.tell(what, f.Size())
+	r.tell(what, path, f.Size())
 	switch {
 	case what == pictureKind:
 		r.found(i, r.picture(f, format, head), true)
 		r.add(f.Size())
-	case what == tableKind && f.Size() > smallTable:
+	case what == tableKind && (r.options.OneTable || f.Size() > smallTable):
 		r.lock.Lock()
-		r.large = append(r.large, large{i, f.Size()})
+		if len(r.large) == 0 || !r.options.OneTable {
+			r.large = append(r.large, large{})
+		}
+		r.large[len(r.large)-1].add(i, f.Size())
 		r.lock.Unlock()
 	case what == tableKind:
-		return r.table(ctx, i, f.Size(), 1)
-	case what == recordKind:
-		err := kept.Verify(ctx, f)
+		return r.table(ctx, []int{i}, f.Size(), 1)
+	case what == cacheKind || what == tfrecordKind:
+		err := error(nil)
+		if what == cacheKind {
+			err = kept.Verify(ctx, f)
+		} else {
+			compression, _ := tfrecord.Recognize(path, head)
+			err = tfrecord.Verify(ctx, tfrecord.Options{Paths: []string{path}, Compression: compression, Threads: 1,
+				Memory: limits.Available() / 4 / int64(r.options.Threads)})
+		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -189,7 +215,7 @@ func (r *reader) verify(ctx context.Context, i int) error {
 }
 
 // tell counts a file.
-func (v *verifier) tell(what kind, size int64) {
+func (v *verifier) tell(what kind, path string, size int64) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
 	v.report.Bytes += size
@@ -198,8 +224,12 @@ func (v *verifier) tell(what kind, size int64) {
 		v.report.Pictures++
 	case tableKind:
 		v.report.Tables++
-	case recordKind:
+	case cacheKind:
 		v.report.Records++
+	case tfrecordKind:
+		v.report.TFRecords++
+	case hdf5Kind:
+		v.report.HDF5 = append(v.report.HDF5, folder.Name(path))
 	default:
 		v.report.Others++
 	}
@@ -242,21 +272,42 @@ func (r *reader) picture(f *source.File, format *format, head []byte) error {
 }
 
 // table reads a table whole, as opening it would.
-func (v *verifier) table(ctx context.Context, i int, size int64, threads int) error {
+func (v *verifier) table(ctx context.Context, files []int, size int64, threads int) error {
+	paths := make([]string, len(files))
+	for n, i := range files {
+		paths[n] = v.path(i)
+	}
 	before := v.done.Load()
 	options := v.options.Table
 	options.Threads, options.Limits = threads, v.options.Limits
 	if threads > 1 { // alone: the other threads read it too
 		options.Progress = func(done, _ int64) { v.options.Progress(min(before+done, before+size), v.total) }
 	}
-	left, err := load.VerifyUsable(ctx, []string{v.path(i)}, options)
+	left, err := load.VerifyUsable(ctx, paths, options)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err == nil {
 		err = left
 	}
-	v.found(i, err, false)
+	at := files[0]
+	if in := (*errs.Error)(nil); errors.As(err, &in) && slices.Contains(paths, in.Path) {
+		at = files[slices.Index(paths, in.Path)]
+	}
+	v.found(at, err, false)
 	v.add(size)
 	return nil
+}
+
+// Whole reads what makes one dataset, as opening it would: files of TFRecord, or else a table. Its error is that of opening.
+func Whole(ctx context.Context, paths []string, o load.Options) error {
+	head := [16]byte{}
+	if f, err := source.Open(paths[0]); err == nil {
+		n, _ := f.ReadAt(head[:], 0)
+		f.Close()
+		if compression, is := tfrecord.Recognize(paths[0], head[:n]); is {
+			return tfrecord.Verify(ctx, tfrecord.Options{Paths: paths, Compression: compression, Threads: o.Threads, Progress: o.Progress})
+		}
+	}
+	return load.Verify(ctx, paths, o)
 }

@@ -83,13 +83,14 @@ def convert(
     from ._tables import hdf5_convert
     from ._tables.codings import categorized, counted
     from ._tables.columns import selection
+    from ._tables.hdf5_file import is_hdf5
     from .table import Limits
 
     target, limits = os.fspath(dst), Limits.of(limits)
     source = expand(src, target)
     said = f"converting {source[0]} to {target}"
-    is_hdf5 = any(map(hdf5_convert.is_source, source))
-    if is_hdf5 and len(source) > 1:
+    of_hdf5 = any(map(is_hdf5, source))
+    if of_hdf5 and len(source) > 1:
         raise errors.OptionError(f"{len(source)} files, and HDF5 among them: convert one such file at a time")
     config: table_operations.Sources = {
         "paths": source,
@@ -119,9 +120,9 @@ def convert(
         raise errors.OptionError(f"convert: cannot write {target!r} in the format {ending!r}: {known}").at(
             path=target
         )
-    if is_hdf5 and to_hdf5:
+    if of_hdf5 and to_hdf5:
         hdf5_convert.copy(config, target, said)
-    elif is_hdf5:
+    elif of_hdf5:
         with hdf5_convert.as_npz(config, target) as npz:
             table_operations.convert({"destination": target, **npz}, said)
     elif to_hdf5:

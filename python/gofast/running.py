@@ -63,10 +63,15 @@ def follow() -> None:
 
 def _begin_worker(counts: Counter[str]) -> None:
     """What was counted before a fork is the parent's."""
+    counts.clear()
+    _report_at_end()
+    counts.subtract(_counted())
+
+
+def _report_at_end() -> None:
+    """A worker's counts begin here, and reach the script's process at its end."""
     global _started
     _started = time.thread_time_ns(), in_python.Spent.pictures
-    counts.clear()
-    counts.subtract(_counted())
     util.Finalize(None, _leave, exitpriority=1)
 
 
@@ -115,9 +120,7 @@ def begin_spawned() -> None:
         del os.environ[_CACHE]
         os.environ.pop(_LIMIT, None)
     follow()
-    global _started
-    _started = time.thread_time_ns(), in_python.Spent.pictures
-    util.Finalize(None, _leave, exitpriority=1)
+    _report_at_end()
 
 
 def _leave() -> None:

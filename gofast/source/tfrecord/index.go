@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
@@ -77,6 +79,15 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	schema.Reused, schema.Kept = reused, true
 	fd, err = store.Keep(r.File)
 	return fd, schema, err
+}
+
+// Verify reads the files as Build does, and keeps nothing.
+func Verify(ctx context.Context, o Options) error {
+	fd, _, err := Build(ctx, o, "")
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
 }
 
 // kept is the index file at a path, and whether it was there.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/gofast-org/gofast/gofast/internal/crc"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -83,13 +85,33 @@ func (r *reader) record(ctx context.Context, at int64) (Record, *errs.Error) {
 
 // suspicion says what a file may be that does not begin with a record.
 func suspicion(head []byte) string {
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+	switch compressed(head) {
+	case "gzip":
 		return `the file is compressed; say compression_type="gzip"`
-	case head[0] == 0x78 && binary.BigEndian.Uint16(head)%31 == 0:
+	case "zlib":
 		return `the file may be compressed; say compression_type="zlib"`
 	}
 	return "is this a TFRecord file?"
+}
+
+// compressed is how a file that begins so may be compressed: "" for not at all.
+func compressed(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return "gzip"
+	case len(head) > 1 && head[0] == 0x78 && binary.BigEndian.Uint16(head)%31 == 0:
+		return "zlib"
+	}
+	return ""
+}
+
+// Recognize says whether a file is one of records: by the checksum that it begins with, or, where that is damaged or
+// compressed, by its name, such as "train.tfrecord-00000-of-00010" or "a.tfrec.gz".
+func Recognize(path string, head []byte) (compression string, is bool) {
+	if len(head) >= headerBytes && crc.Masked(head[:8]) == binary.LittleEndian.Uint32(head[8:]) {
+		return "", true
+	}
+	return compressed(head), strings.Contains(strings.ToLower(filepath.Base(path)), ".tfrec")
 }
 
 // reader reads an object from front to back.

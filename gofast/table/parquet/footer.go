@@ -151,6 +151,9 @@ func (r *Reader) parseSchema(t *metaReader, kind thrift.Type, meta *metadata) er
 			meta.leaves++
 		}
 	}
+	if n == 1 && meta.schema[0].leaf { // of a frame whose columns were all dropped
+		return r.fault(errs.ErrSchema, "the file has no columns")
+	}
 	if int64(meta.leaves) > r.opts.Limits.Columns {
 		return r.fault(errs.ErrLimit, fmt.Sprintf("%d columns, the limit is %d: raise limits={\"columns\": ...}", meta.leaves, r.opts.Limits.Columns))
 	}

@@ -84,7 +84,7 @@ func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job
 			}
 			seen.put(first, cells)
 			if v.defs != nil {
-				return d.missing.note(v, firstNull(v), "null")
+				return d.missing.note(firstNull(v), "null")
 			}
 			return nil
 		})

@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -58,6 +59,10 @@ func (d *numbers[T]) ticks(src []byte, dst []T) error {
 }
 
 func (d *numbers[T]) putTime(ticks int64, dst []T, i int) error {
+	if ticks == math.MinInt64 { // numpy's NaT, of a writer that notes no nulls
+		dst[i] = d.missing.value
+		return d.missing.note(i, "NaT")
+	}
 	v, fits := d.c.coding.Unit.Of(ticks, d.c.tick)
 	if !fits {
 		return d.noTime(i, ticks, d.c.tick)

@@ -22,7 +22,7 @@ type numbers[T table.Cell] struct {
 	words   *words // of places and reals, from their first page on
 }
 
-// missing says what becomes of a null or NaN.
+// missing says what becomes of a null, NaN or NaT.
 type missing[T table.Cell] struct {
 	label bool
 	given bool // there is a fill value
@@ -161,7 +161,7 @@ func (d *numbers[T]) cells(v *values, dst []T) error {
 	if err := d.replaceNaN(v, dense); err != nil || v.defs == nil {
 		return err
 	}
-	if err := d.missing.note(v, firstNull(v), "null"); err != nil {
+	if err := d.missing.note(firstNull(v), "null"); err != nil {
 		return err
 	}
 	spread(v, dst, d.missing.value)
@@ -189,7 +189,7 @@ func (d *numbers[T]) replaceNaN(v *values, dense []T) error {
 	}
 	for i, x := range dense {
 		if x != x {
-			if err := d.missing.note(v, v.valueOf(i), "NaN"); err != nil {
+			if err := d.missing.note(v.valueOf(i), "NaN"); err != nil {
 				return err
 			}
 			dense[i] = d.missing.value
@@ -200,7 +200,7 @@ func (d *numbers[T]) replaceNaN(v *values, dense []T) error {
 
 // note records that the value at a position of the page is missing, and says
 // whether it can be replaced.
-func (m *missing[T]) note(v *values, at int, what string) error {
+func (m *missing[T]) note(at int, what string) error {
 	m.used = true
 	switch {
 	case m.label:

@@ -93,7 +93,7 @@ func walkPixels[T table.Cell](d *numbers[T], v *values, first int64, to sink[T])
 	for i := range v.count {
 		first := (first + int64(i)) * int64(width)
 		if v.defs != nil && v.defs[i] != d.c.maxDef {
-			if err := d.missing.note(v, i, "null"); err != nil {
+			if err := d.missing.note(i, "null"); err != nil {
 				return err
 			}
 			to.blank(first, width)
@@ -176,7 +176,7 @@ func (l *lists[T]) walk(v *values, cells []T) error {
 		case def == l.d.c.listDef:
 			return l.wrong(i, "less than")
 		}
-		if err := l.d.missing.note(v, i, "null"); err != nil {
+		if err := l.d.missing.note(i, "null"); err != nil {
 			return err
 		}
 		n := int64(1)

@@ -140,6 +140,8 @@ def _verified(found: Verification) -> Iterator[str]:
         f"{many(found['files'], 'file')} in {size(found['bytes'])} read in {duration(found['seconds'])}: "
         f"{many(found['pictures'], 'picture')}, {many(found['tables'], 'table')}, "
         + f"{many(found['records'], 'file')} of cache= of pictures, " * bool(found["records"])
+        + f"{many(found['tfrecords'], 'TFRecord file')}, " * bool(found["tfrecords"])
+        + f"{many(len(found['hdf5']), 'HDF5 file')}, " * bool(found["hdf5"])
         + f"{found['others']} of other kinds"
     )
     for _, why in sorted(found.get("missing_libraries", {}).items()):

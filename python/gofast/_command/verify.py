@@ -23,6 +23,8 @@ from .found import verify_text
 
 _DESCRIPTION = """Decodes every picture to its last row and reads every table whole, as training would: it
 says what gofast.TableDataset would say, with these options. Columns of text are not checked, and are named.
+Of TFRecord files all checksums are compared and all Examples read, and of HDF5 files, which h5py opens, all
+datasets of numbers.
 
 Pictures that gofast does not decode, and those that it finds damaged, are decoded by Pillow, whose word
 counts in training too. Of gofast's caches, and of preprocessed sets that are given, all checksums are
@@ -40,10 +42,14 @@ def add(parsers: output.Parsers) -> None:
         """gofast verify photos/
 gofast verify train.parquet train.cache
 gofast verify prices.csv --decimal , --fill-value nan
+gofast verify 'shards/*.csv' --one-table
 gofast verify photos/ --json | jq -r '.damaged[].path' > damaged.txt""",
     )
     output.add_paths(parser)
     output.add_table(parser)
+    parser.add_argument(
+        "--one-table", action="store_true", help="the tables are files of one, as TableDataset takes a list"
+    )
     parser.add_argument("--threads", type=output.positive, help="threads that decode (default: all allowed)")
     output.add_json(parser)
 
@@ -54,10 +60,11 @@ def run(given: argparse.Namespace) -> int:
     threads = engine.threads(given.threads)
     table = verified(**output.table_options(given))
     found = command_operations.verify_files(
-        {"paths": given.paths, "threads": threads, "table": table}, "verifying"
+        {"paths": given.paths, "threads": threads, "table": table, "one_table": given.one_table}, "verifying"
     )
     asked = ask_pillow(found, threads)
     found["damaged"] += _damaged_folders(given.paths)
+    _verify_hdf5(found, threads)
     if given.json:
         output.print_json({**found, "by_pillow": asked})
     else:
@@ -73,6 +80,22 @@ def _damaged_folders(paths: Sequence[str]) -> Iterator[command_operations.Proble
                 array_folder.verify(path)
             except errors.GofastError as error:
                 yield {"path": error.path or path, "kind": "Damaged", "reason": str(error)}
+
+
+def _verify_hdf5(found: command_operations.Verification, threads: int) -> None:
+    """Reads the HDF5 files, and notes what is wrong with them."""
+    if found["hdf5"]:
+        from .._tables import hdf5_verify  # which needs torch
+    for path in found["hdf5"]:
+        try:
+            error = hdf5_verify.verify(path, threads)
+        except errors.GofastError as raised:
+            error = raised
+        if error is not None:
+            kind = next(name for name, kind in errors.KINDS.items() if kind is type(error))
+            whole = isinstance(error, (errors.UnsupportedError, errors.SchemaError, errors.LimitError))
+            problem: command_operations.Problem = {"path": path, "kind": kind, "reason": str(error)}
+            found["unchecked" if whole else "damaged"].append(problem)
 
 
 def ask_pillow(found: command_operations.Verification, threads: int) -> int:

@@ -19,6 +19,7 @@ class Verifying(Inspection):
     """The same, with the options that tables are opened with."""
 
     table: Options
+    one_table: bool
 
 
 class _Pictured(TypedDict, total=False):
@@ -46,6 +47,8 @@ class Verification(_Rest):
     pictures: int
     tables: int
     records: int
+    tfrecords: int
+    hdf5: list[str]
     others: int
     damaged: list[Problem]
     unchecked: list[Problem]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -65,6 +66,15 @@ class Spent:
     pictures = 0
     samples = 0
     pictures_of_samples = 0
+
+    @classmethod
+    @contextlib.contextmanager
+    def batch(cls) -> Iterator[None]:
+        """The time within is that of a batch whose samples others' code makes."""
+        own, pictures = time.thread_time_ns(), cls.pictures
+        yield
+        cls.samples += time.thread_time_ns() - own
+        cls.pictures_of_samples += cls.pictures - pictures
 
     @classmethod
     def picture(cls, function: Callable[..., _T]) -> Callable[..., _T]:

@@ -64,9 +64,10 @@ class _Counting(_BaseDataLoaderIter):
         return index
 
     def __next__(self) -> Any:
-        began, own, pictures = time.perf_counter_ns(), time.thread_time_ns(), Spent.pictures
+        began = time.perf_counter_ns()
+        here = isinstance(self, _SingleProcessDataLoaderIter)
         try:
-            with counted_by(self._counts):
+            with counted_by(self._counts), Spent.batch() if here and Spent.wanted else nullcontext():
                 batch = super().__next__()
         except StopIteration:
             self._epoch.end()
@@ -78,10 +79,6 @@ class _Counting(_BaseDataLoaderIter):
             raise
         ns = time.perf_counter_ns() - began
         self._counts.span("wait", began, ns)
-        here = isinstance(self, _SingleProcessDataLoaderIter)
-        if here:
-            Spent.samples += time.thread_time_ns() - own
-            Spent.pictures_of_samples += Spent.pictures - pictures
         late = ns > _READY_NS or here
         samples = self._lengths.popleft() if self._lengths else 0
         if samples > 1 and isinstance(self._dataset, IterableDataset):

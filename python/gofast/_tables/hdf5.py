@@ -22,7 +22,7 @@ from .._core.regular_files import MappedFile, regular_file
 from .._core.stamp import Stamp
 from .._core.units import exact, many, size
 from .file_arrays import FileArray, sealed, size_of
-from .hdf5_bands import SMALLER, Bands
+from .hdf5_bands import Bands
 from .hdf5_chunks import as_read, as_text, chunk_index, has_plain_edges, most_chunks, pieces
 from .hdf5_file import import_h5py, opened_file
 
@@ -162,15 +162,26 @@ class Opening:
         path = self.path
         return kind(f"open {path}: dataset {name!r}: {text}").at(path=path, column=name)
 
-    def listed(self) -> tuple[list[str], list[str]]:
-        """The names of datasets of numbers with rows, and of all others."""
+    def found(self, name: str) -> FileArray | Bands | None:
+        """A dataset of numbers as the core reads it; None where only h5py can."""
+        with self._reading(name):
+            native, _ = self._read_here(*self.numbers(name), name)
+            self._taken = 0  # nobody keeps it
+            return native
+
+    def listed(self, whole: bool = False) -> tuple[list[str], list[str]]:
+        """The names of datasets of numbers with rows, and of all others.
+
+        Args:
+            whole: whether those that are there behind damage are an error.
+        """
         names: tuple[list[str], list[str]] = ([], [])
 
         def take(name: str, one: Any) -> None:
             if isinstance(one, self.dataset):
                 names[not (one.shape and _is_number(one.dtype))].append(name)
 
-        with contextlib.suppress(Exception):  # of one that is damaged
+        with self._reading("/") if whole else contextlib.suppress(Exception):  # of one that is damaged
             self.file.visititems(take)
         return names
 
@@ -205,7 +216,7 @@ class Opening:
 
     def _dataset(self, name: str) -> FileArray | Bands:
         found, dtype = self.numbers(name)
-        native, why = self._read_here(found, name, dtype)
+        native, why = self._read_here(found, dtype, name)
         if native is not None:
             return native
         length = size_of(dtype, found.shape)
@@ -228,7 +239,7 @@ class Opening:
                 said += "import hdf5plugin before, a package that brings most filters"
                 raise self._error(errors.UnsupportedError, name, said) from None
 
-    def _read_here(self, found: Any, name: str, dtype: np.dtype[Any]) -> tuple[FileArray | Bands | None, str]:
+    def _read_here(self, found: Any, dtype: np.dtype[Any], name: str) -> tuple[FileArray | Bands | None, str]:
         """The array as the core reads it; None, and why only h5py can."""
         plist, layouts = found.id.get_create_plist(), self._h5py.h5d
         if not found.id.get_type().equal(self._h5py.h5t.py_create(dtype)):
@@ -321,9 +332,8 @@ class Opening:
             for row in rows[(rows < 0) | (rows >= len(found))][:1]:  # which no window would ask for
                 raise self._error(errors.DamagedError, name, f"a chunk begins in row {row} of {len(found)}")
             bands = Bands(chunks, index, dtype, what)
-            if bands.least > self.memory:
-                said = f"chunks of {found.chunks} need memory={bands.least}, and {self.memory} are given"
-                raise self._error(errors.LimitError, name, f"{said}: {SMALLER}")
+            if bands.least > self.memory:  # Windows says what all of them need together
+                return bands, ""
             return self._if_same(found, bands, found.chunks)
         made = table_operations.unchunk({**chunks, "index": as_text(index)}, f"reading {name} of {self.path}")
         self._taken += length

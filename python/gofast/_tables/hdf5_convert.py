@@ -29,16 +29,8 @@ from .hdf5 import Opening, opening
 from .hdf5_chunks import pieces
 from .hdf5_file import import_h5py
 
-_MAGIC = b"\x89HDF\r\n\x1a\n"
 _ALIGNED = 64  # bytes; where values may begin
 _FEATURES, _CLASSES = "features", "classes"
-
-
-def is_source(path: str) -> bool:
-    """Whether a file is HDF5. It may begin behind a block of the user's."""
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        return any(os.pread(file.fileno(), len(_MAGIC), at) == _MAGIC for at in (0, 512, 1024, 2048))
-    return False
 
 
 def is_target(path: str) -> bool:

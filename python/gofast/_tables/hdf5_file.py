@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from .. import errors
+
+_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 def import_h5py() -> Any:
@@ -18,6 +21,13 @@ def import_h5py() -> Any:
             f"HDF5 files are opened with h5py, which cannot be imported here ({error}): pip install h5py"
         ) from None
     return h5py
+
+
+def is_hdf5(path: str) -> bool:
+    """Whether a file is HDF5. It may begin behind a block of the user's."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        return any(os.pread(file.fileno(), len(_MAGIC), at) == _MAGIC for at in (0, 512, 1024, 2048))
+    return False
 
 
 @contextlib.contextmanager

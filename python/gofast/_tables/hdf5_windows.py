@@ -59,9 +59,10 @@ class Windows:
         step = min(math.lcm(*(one.step for one in bands)), total)
         fits = (self._room // 2 * 15 // 16 - (len(arrays) + 1) * PAGE) // row  # a room is a 16th larger
         most = min([fits, *(one.most_rows(self._decoding) for one in bands)])
-        if step > most:
+        if step > most or any(one.least > memory for one in bands):
             each = "".join(f", {one.step} of a chunk of {one.name!r}" for one in bands)
-            needed = max([least(step * row), *(4 * len(bands) * one.needed(step) for one in bands)])
+            each_needs = (max(one.least, 4 * len(bands) * one.needed(step)) for one in bands)
+            needed = max([least(step * row), *each_needs])
             raise errors.LimitError(
                 f"{step} rows of {size(row)} are in memory together{each}: they need "
                 f"memory={needed}, {size(needed)}, and {size(memory)} are given: {SMALLER}"

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -250,6 +251,40 @@ def test_missing_dates_follow_fill_value(form: str, tmp_path: Path) -> None:
     with pytest.raises(errors.MissingValueError, match="fill_value=") as caught:
         read(path)
     assert (caught.value.row, caught.value.column) == (1, "when")
+
+
+@pytest.mark.parametrize("form", ["dictionary", "plain", "DELTA_BINARY_PACKED", "feather", "duration"])
+def test_nat_that_is_no_null(form: str, tmp_path: Path) -> None:
+    """Writers without nulls leave numpy's NaT, the least integer: it is missing, as in pandas."""
+    ticks = np.array([19753 * 86_400 * 10**9, np.iinfo("int64").min, 0], "int64")
+    kind = pa.duration("ns") if form == "duration" else pa.timestamp("ns")
+    when = pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(ticks)])
+    path = tmp_path / "t"
+    if form in ("feather", "duration"):
+        feather.write_feather(pa.table({"when": when}), path, compression="uncompressed")
+        theirs = pd.read_feather(path)
+    else:
+        delta = {"column_encoding": {"when": form}} if form.isupper() else {}
+        options: dict[str, Any] = {"use_dictionary": form == "dictionary", **delta}
+        theirs = pd.read_parquet(parquet(path, when, **options))
+    assert theirs["when"].isna().tolist() == [False, True, False]
+    assert numbers(read(path, "D", fill_value=-1)) == [19753, -1, 0]
+    kept = read(path, "D", fill_value=NAN, dtype=torch.float32)[:]["features"][:, 0]
+    assert kept.isnan().tolist() == [False, True, False] and kept[0] == 19753
+    with pytest.raises(
+        errors.MissingValueError, match=r"NaT in a feature column: pass fill_value="
+    ) as caught:
+        read(path)
+    assert (caught.value.row, caught.value.column) == (1, "when")
+
+
+def test_durations_in_parquet_are_pandas_integers(tmp_path: Path) -> None:
+    """The file stores integers, and Arrow's note that they are durations, which other readers ignore."""
+    frame = pd.DataFrame({"took": pd.to_timedelta([1500, 0, -7], "ms").astype("timedelta64[ns]"), "x": 1})
+    frame.to_parquet(tmp_path / "t.parquet")
+    ours = TableDataset(tmp_path / "t.parquet", label=None, dtype=torch.int64)
+    theirs = pd.read_parquet(tmp_path / "t.parquet")["took"].astype("int64")
+    assert numbers(ours) == theirs.tolist() == [1_500_000_000, 0, -7_000_000]
 
 
 @pytest.mark.parametrize("cell", ["", "NaT", "NA", "nan"])

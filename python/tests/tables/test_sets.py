@@ -764,7 +764,7 @@ def test_what_is_no_set(tmp_path: Path) -> None:
             gofast.open_set(path)
     with pytest.raises(errors.ReadError):
         gofast.open_set(tmp_path / "file")
-    with pytest.raises(errors.NotFoundError, match="no set is there"):
+    with pytest.raises(errors.NotFoundError, match=r"no file in the folder ends in .*; it holds file"):
         gofast.verify(tmp_path)
 
 

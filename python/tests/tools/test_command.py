@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -10,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,12 @@ import pytest
 from PIL import Image
 
 import gofast
+import records
 from gofast import errors
 from gofast._command import cache, doctor, main, output, verify, watched
 from gofast._command.found import _table
+from gofast._core.machine import MemoryUse
+from gofast._tables import hdf5_verify
 from gofast._tables.columns import verified
 
 COMMAND = [sys.executable, "-c", "import sys; from gofast._command.main import main; sys.exit(main())"]
@@ -152,7 +158,7 @@ def test_verdicts_are_those_of_training(photos: Path) -> None:
     cut(photos / "class0" / "0.jpg")
     cut(photos / "class1" / "3.bmp")
     found = verify.command_operations.verify_files(
-        {"paths": [str(photos)], "threads": 2, "table": verified()}
+        {"paths": [str(photos)], "threads": 2, "table": verified(), "one_table": False}
     )
     verify.ask_pillow(found, 2)
     damaged = {Path(problem["path"]).name for problem in found["damaged"]}
@@ -182,6 +188,132 @@ def test_verify_says_what_opening_says(at: int, tmp_path: Path, capsys: pytest.C
     assert status == 1 and said.count("line ") >= 5
     (tmp_path / "short.csv").unlink()
     assert run(capsys, "verify", tmp_path / "empty.csv", "--fill-value", "0")[0] == 0
+
+
+Opened = Callable[[Path], object]
+
+
+def same_error(path: Path, opened: Opened, capsys: pytest.CaptureFixture[str]) -> errors.GofastError:
+    """What opening a damaged file raises: verify raises the same, and the command names the file."""
+    with pytest.raises(errors.GofastError) as of_opening:
+        opened(path)
+    with pytest.raises(errors.GofastError) as verified:
+        gofast.verify(path)
+    assert type(verified.value) is type(of_opening.value)
+    assert (str(verified.value), vars(verified.value)) == (str(of_opening.value), vars(of_opening.value))
+    status, said, _ = run(capsys, "verify", path, "--json")
+    (problem,) = [*(report := json.loads(said))["damaged"], *report["unchecked"]]
+    assert problem["path"] == str(path) and errors.KINDS[problem["kind"]] is type(verified.value)
+    assert status == bool(report["damaged"])
+    return of_opening.value
+
+
+@pytest.mark.parametrize("compression", [None, "gzip", "zlib"])
+def test_verify_says_what_opening_records_says(
+    compression: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def written(content: bytes, name: str = "a.tfrecord") -> Path:
+        packed = {None: bytes, "gzip": gzip.compress, "zlib": zlib.compress}[compression](content)
+        (tmp_path / name).write_bytes(packed)
+        return tmp_path / name
+
+    def opened(path: Path) -> object:
+        return gofast.TFRecordDataset(path, compression_type=compression)
+
+    examples = [records.example({"x": [n, 7], "y": [0.5], "z": [b"abc"]}) for n in range(5)]
+    whole = records.framed(examples)
+    each = len(whole) // 5
+    gofast.verify(written(whole))
+    status, said, _ = run(capsys, "verify", written(whole, "train.tfrec-00000-of-00001"), "--json")
+    assert status == 0 and json.loads(said)["tfrecords"] == 1
+    for at in (0, 5, 9, 14, each - 2, 3 * each + 3, 3 * each + 20, 5 * each - 1):
+        wrong = bytearray(whole)
+        wrong[at] ^= 4
+        error = same_error(written(wrong), opened, capsys)
+        assert (error.row, error.offset) == (at // each, at // each * each)
+    for end in (each + 5, each + 30, 5 * each - 1):
+        assert type(same_error(written(whole[:end]), opened, capsys)) is errors.DamagedError
+    for odd in (b"\xff", records.example({"x": [0.5]})):
+        same_error(written(whole + records.framed([odd])), opened, capsys)
+    if compression:
+        path = written(whole)
+        path.write_bytes(path.read_bytes()[:-9])
+        same_error(path, opened, capsys)
+
+
+def test_verify_says_what_opening_hdf5_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    h5py = pytest.importorskip("h5py")
+    path, random = tmp_path / "a.h5", np.random.default_rng(0)
+    with h5py.File(path, "w") as file:
+        for name, options in {
+            "a/zip": {"compression": "gzip"},
+            "lzf": {"compression": "lzf"},
+            "sum": {},
+        }.items():
+            values = random.integers(0, 9, (40, 8))
+            file.create_dataset(name, data=values, chunks=(7, 5), fletcher32=name == "sum", **options)
+        file["plain"], file["small"] = random.normal(size=(40, 2)), np.arange(4, dtype=">i2")
+        places = {name: file[name].id.get_chunk_info(9) for name in ("a/zip", "lzf", "sum")}
+    whole = path.read_bytes()
+    gofast.verify(path)
+    status, said, _ = run(capsys, "verify", tmp_path, "--json")
+    assert status == 0 and json.loads(said)["hdf5"] == [str(path)] and not json.loads(said)["unchecked"]
+    for name, place in places.items():
+        wrong = bytearray(whole)
+        wrong[place.byte_offset : place.byte_offset + 9] = bytes(range(250, 241, -1))
+        path.write_bytes(wrong)
+        error = same_error(path, lambda path, name=name: gofast.HDF5Dataset(path, name), capsys)
+        assert type(error) is errors.DamagedError and error.column == name and name in str(error)
+    for content in (whole[:-10], whole[:100], b"", b"\x89HDF\r\n\x1a\n"):
+        path.write_bytes(content)
+        same_error(path, lambda path: gofast.HDF5Dataset(path, "sum"), capsys)
+    with h5py.File(path, "w") as file:
+        file["words"] = ["a", "b"]
+    same_error(path, lambda path: gofast.HDF5Dataset(path, "words"), capsys)  # nothing else is there
+    with h5py.File(path, "a") as file:
+        file["x"] = [1, 2]
+    gofast.verify(path)
+    status, said, _ = run(capsys, "verify", path)
+    assert status == 0 and "not checked" in said and "'words': it holds strings" in said
+
+
+def test_verify_reads_large_chunked_datasets_in_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        data = np.random.default_rng(0).integers(0, 9, (3000, 50))
+        file.create_dataset("x", data=data, chunks=(100, 20), fletcher32=True)
+        place = file["x"].id.get_chunk_info(70)
+    monkeypatch.setattr(hdf5_verify.Machine, "memory", lambda self: MemoryUse(1 << 21, 1 << 21, "machine"))
+    gofast.verify(path)
+    content = bytearray(path.read_bytes())
+    content[place.byte_offset + 50] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(errors.DamagedError, match=r'"x".*chunk'):
+        gofast.verify(path)
+
+
+def test_verify_says_what_opening_several_files_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [tmp_path / f"{n}.csv" for n in range(3)]
+    for wrong in ("a,label\n1,2\noops,3\n", "b,label\n1,2\n", "a,label,c\n1,2,3\n", "a,label\n1\n", ""):
+        for path in paths:
+            path.write_text("a,label\n" + "1,2\n" * 30)
+        for given in (paths, tmp_path, tmp_path / "*.csv"):
+            gofast.verify(given)
+        assert run(capsys, "verify", tmp_path, "--one-table")[0] == 0
+        paths[1].write_text(wrong)
+        for given in (paths, tmp_path, tmp_path / "*.csv"):
+            with pytest.raises(errors.GofastError) as opened:
+                gofast.TableDataset(given)
+            with pytest.raises(type(opened.value)) as verified:
+                gofast.verify(given)
+            assert str(verified.value) == str(opened.value)
+        status, said, _ = run(capsys, "verify", *paths, "--one-table")
+        assert "1.csv" in said and (status == 1 or "not checked" in said)
 
 
 def test_verify_of_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
