@@ -51,7 +51,7 @@ def tables(path: str, side: str) -> Epoch:
         return lambda: iter(gofast.DataLoader(gofast.TableDataset(path, output="tuple"), STREAM_BATCH))
     if side in ("stream", "blocks"):
         shuffle: Literal["block"] | None = "block" if side == "blocks" else None
-        stream = gofast.TableStream(
+        stream = gofast.IterableDataset.from_table(
             path, memory="1GB", output="tuple", label="label", shuffle=shuffle, seed=0
         )
         return lambda: iter(gofast.DataLoader(stream, STREAM_BATCH))
@@ -121,10 +121,10 @@ def hdf5(path: str, side: str) -> Epoch:
     case, workers = Path(path).stem, 2 if "workers" in side else 0
     options: dict[str, Any] = {"shuffle": True, "num_workers": workers, "persistent_workers": workers > 0}
     if side == "gofast" and case == "hdf5-stream":
-        stream = gofast.HDF5Stream(path, "x", "y", memory="100MB", shuffle="block")
+        stream = gofast.IterableDataset.from_hdf5(path, "x", "y", memory="100MB", shuffle="block")
         return gofast.DataLoader(stream, BATCH).__iter__
     if side.startswith("gofast"):
-        return gofast.DataLoader(gofast.HDF5Dataset(path, "x", "y"), BATCH, **options).__iter__
+        return gofast.DataLoader(gofast.ArrayDataset.from_hdf5(path, "x", "y"), BATCH, **options).__iter__
 
     class Lazy:
         file: Any = None
@@ -191,7 +191,7 @@ def tfrecord(path: str, side: str) -> Epoch:
     change = transform()
     if side != "tfrecord":
         cache = "memory" if "cache" in side else None
-        ours = gofast.ImageFiles.from_tfrecord(path, "label", change, image="image", cache=cache)
+        ours = gofast.TFRecordDataset(path).images("label", change, image="image", cache=cache)
         return gofast.DataLoader(ours, BATCH, shuffle=True).__iter__
     from tfrecord.torch.dataset import TFRecordDataset
 

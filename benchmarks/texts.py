@@ -46,7 +46,7 @@ def epochs(side: str, path: str) -> Epoch:
     """The side's epochs, of ids that are kept."""
     own = tokenizer()
     if side == "gofast":
-        text = {"review": gofast.Text(own, truncation=True)}
+        text = {"review": gofast.tokens.Text(own, truncation=True)}
         ours = gofast.TableDataset(path, text=text, cache=path.replace(".csv", ".cache"))
         return gofast.DataLoader(ours, BATCH, shuffle=True).__iter__
 

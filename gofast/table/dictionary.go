@@ -68,7 +68,7 @@ func (d *Dictionary) Missing() (id int64, why string) {
 		}
 		return id, why
 	case d.budget != nil:
-		return Unknown, "the text is missing: fill it in, drop the row, or say what stands for it: gofast.Text(..., missing=\"\")"
+		return Unknown, "the text is missing: fill it in, drop the row, or say what stands for it: gofast.tokens.Text(..., missing=\"\")"
 	default:
 		return Unknown, MissingLabel
 	}

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from . import errors
-from ._core import table_operations
 from ._core.arguments import checked
-from ._core.numbers import OPAQUE, DType, torch_dtype
-from ._loader.batch import Batch, Rows
-from ._loader.core_dataset import CoreDataset, IntArray
+from ._core.numbers import DType
+from ._loader.core_dataset import IntArray
 from ._loader.native_dataset import NativeDataset, Refusal, overridden
 from ._loader.typed import Options, TargetTransform, Transform, TupleForm
-from ._loader.view import Line, View
+from ._loader.view import Line, Output, View
 from ._plan import transforms
-from ._tables.array_view import ArrayView, SourceBatch
-from ._tables.fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ROWS, Array, ArrayMemory, C
+from ._sets.origin import SetOrigin
+from ._tables.array_rows import ArrayRows
+from ._tables.array_view import ArrayView
+from ._tables.fields import ROWS, Array, ArrayMemory
+from ._tables.hdf5_origin import HDF5Origin, asked
+from ._tables.limits import Limits
+from ._tables.origin import Origin
 from ._tables.rows import RowDataset
-from ._tables.scale import Scale, default_keys, sizes
+from ._tables.sample_options import SampleOptions
+from ._tables.scale import Scale
+from ._tables.sources import Path
 from ._tables.statistics import Numbers
 
 
-class ArrayDataset(RowDataset[Options]):
+class ArrayDataset(ArrayRows[Options]):
     """Map-style dataset over arrays, as ``torch.utils.data.TensorDataset``.
 
     Without options, samples and batches equal TensorDataset's in values, types, shapes and
@@ -69,8 +71,8 @@ class ArrayDataset(RowDataset[Options]):
         (tensor([0., 0., 0.]), tensor(3))
     """
 
-    _memory: ArrayMemory
-    _bare = False  # samples are the values of the only array, not tuples of them
+    made_of: dict[str, Any]
+    made_with: dict[str, str]
 
     @checked
     def __init__(
@@ -88,199 +90,176 @@ class ArrayDataset(RowDataset[Options]):
         target_transform: TargetTransform = None,  # type: ignore[assignment]
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> None:
-        memory = ArrayMemory(arrays)
-        self._memory = memory
-        self._own = memory.fields[0].tensor.dtype
-        self._shell: ArrayView | None = None
-        self._stand_in: NativeDataset | None = None
-        self._compiled_at: list[tuple[Any, ...]] = []
-        own = self._own
-        arithmetic = scale is not None or mean is not None or std is not None
-        shape = sizes(shape)
-        if dtype is None:
-            dtype = own if own.is_floating_point or not arithmetic else torch.float32
-        dtype = torch_dtype(dtype)
-        if keys is None and len(arrays) <= 2:
-            keys = default_keys(shape)
-        elif keys is None and output == "dict":
-            raise errors.OptionError(f"keys: give {len(arrays)} different names, one for each array")
-        elif keys is None:
-            keys = tuple(str(i) for i in range(len(arrays)))
-        self._is_opaque = own not in KERNEL_TYPES
-        if self._is_opaque and (arithmetic or dtype != own):
-            raise errors.UnsupportedError(
-                f"features of type {own}: dtype, scale, mean and std take {', '.join(KERNEL_TYPES.values())}"
-            )
-        if {own, dtype} <= INTEGERS and not np.can_cast(KERNEL_TYPES[own], KERNEL_TYPES[dtype]):
-            # A value that fits now may not fit after the array has changed.
-            raise errors.OptionError(
-                f"dtype={dtype} does not hold all that features of type {own} may hold: convert the array"
-            )
-        super().__init__(
-            shape=shape,
-            scale=scale,
-            mean=mean,
-            std=std,
-            dtype=dtype,
-            keys=keys,
-            output=output,
-            missing_label=-1,
-            one_hot=one_hot,
-            transform=transform,
-            target_transform=target_transform,
-            batch_transform=batch_transform,
-            label=None if len(arrays) == 1 else "label",
-            class_to_idx=None,
-        )
-        if not self._is_plain:
-            self._core()  # checks mean and std, even if the core will make no samples
-            try:
-                self._features(memory.fields[0][:0])
-            except (RuntimeError, TypeError) as error:
-                raise errors.UnsupportedError(f"features that numpy cannot read: {error}") from None
+        self._hold(ArrayMemory(arrays), SampleOptions.of(locals()))
 
-    def _check_keys(self, keys: Sequence[str]) -> None:
-        count = len(self._memory.fields)
-        fits = len(keys) == count or (count == 1 and len(keys) == 2)
-        if not fits or len(set(keys)) != len(keys):
-            raise errors.OptionError(f"keys={keys!r}: give {count} different names, one for each array")
+    @classmethod
+    @checked
+    def from_hdf5(
+        cls,
+        path: Path,
+        features: str | Sequence[str],
+        labels: str | Sequence[str] | None = None,
+        *,
+        shape: Sequence[int] | int | None = None,
+        scale: Scale = None,
+        mean: Numbers = None,
+        std: Numbers = None,
+        dtype: DType | None = None,
+        keys: tuple[str, ...] | None = None,
+        output: TupleForm = "tuple",  # type: ignore[assignment]
+        one_hot: int | None = None,
+        transform: Transform = None,  # type: ignore[assignment]
+        target_transform: TargetTransform = None,  # type: ignore[assignment]
+        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        threads: int | None = None,
+        limits: Limits | Mapping[str, int] | None = None,
+    ) -> ArrayDataset[tuple[TupleForm, Transform, TargetTransform, None]]:
+        """Datasets of an HDF5 file, which h5py opens and gofast reads.
+
+        Samples and batches equal those of a Dataset whose ``__getitem__`` reads ``file[features][i]`` and
+        ``file[labels][i]`` with h5py. It works with any sampler, and in forked and spawned workers, which
+        need no h5py: none of its locks is held, and a file that was opened before a fork does no harm.
+
+        - A contiguous dataset is mapped where it lies in the file: it may be larger than memory. Replace or
+          remove the file at any time. One that is written to gives a ChangedError; one that is cut while it
+          is in use may end the process (SIGBUS).
+        - A chunked dataset, plain or packed by gzip, lzf, shuffle or fletcher32, is decoded once, by all
+          threads, into memory that processes share. It must fit: ``limits={"memory": ...}``. Of one that
+          does not, :func:`gofast.convert` writes a file without chunks, and
+          :meth:`gofast.IterableDataset.from_hdf5` decodes the chunks of some rows at a time.
+        - What only h5py can read (virtual and external datasets, other filters, another order of bytes) it
+          reads once, into such memory. ``print(gofast.explain(ds))`` says so.
+
+        Args:
+            path: the file.
+            features: name of the dataset with the features [n, ...], such as ``"train/x"``; or names of
+                several columns [n] of one type, which make a matrix [n, columns].
+            labels: likewise, of the same length; ``None`` for samples without labels.
+            transform: as in the constructor, and so are all others that are not named here. Pictures are
+                datasets of uint8 [n, height, width] or [n, height, width, 3].
+            threads: threads for decoding; default all that the process may use.
+            limits: a dict, or :class:`gofast.typing.Limits`; only ``memory`` counts.
+
+        Raises:
+            gofast.errors.NotFoundError: there is no such file.
+            gofast.errors.SchemaError: there is no such dataset, or the datasets do not fit together.
+            gofast.errors.UnsupportedError: a dataset holds no numbers; or h5py is not installed.
+            gofast.errors.DamagedError: what the file says of itself is wrong, or a chunk's checksum is; the
+                text names dataset and chunk.
+            gofast.errors.LimitError: what must be decoded does not fit into memory.
+            gofast.errors.ChangedError: the file was written to since.
+
+        Example:
+            >>> train = gofast.ArrayDataset.from_hdf5("train.h5", "images", "labels", transform=ToTensor())
+            >>> train[0][0].shape, train[0][1]
+            (torch.Size([3, 32, 32]), tensor(6, dtype=torch.uint8))
+            >>> loader = gofast.DataLoader(train, batch_size=256, shuffle=True)
+        """
+        options = SampleOptions.of(locals())
+        origin = HDF5Origin(asked(path, features, labels, threads), limits=limits)
+        return cls._of(origin.memory(), options, origin)
+
+    @classmethod
+    @checked
+    def open(
+        cls,
+        path: Path,
+        *,
+        shape: Sequence[int] | int | None = None,
+        scale: Scale = None,
+        mean: Numbers = None,
+        std: Numbers = None,
+        dtype: DType | None = None,
+        keys: tuple[str, ...] | None = None,
+        output: Output | None = None,
+        one_hot: int | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        target_transform: Callable[[Any], Any] | None = None,
+        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> ArrayDataset[Any]:
+        """What :func:`gofast.preprocess` wrote, in a millisecond: nothing is read before it is asked for.
+
+        Samples have the values, types and shapes of the samples that were written. A number is a tensor
+        without dimensions; batches are the same. It works with any loader and sampler, in Subsets and in
+        forked and spawned workers; processes share one copy in the page cache. A :class:`gofast.DataLoader`
+        makes batches natively, with a native transform too.
+
+        If samples' first values were PIL images, a transform is given PIL images again, with the same pixels
+        and nothing else: not what EXIF says, so ``ImageOps.exif_transpose`` goes into the dataset. Without
+        one, they are uint8 tensors [h, w, 3], or [h, w].
+
+        Args:
+            path: the folder.
+            transform: called with each sample's first value; of a dict, the largest one.
+            target_transform: called with the second one, the label.
+            keys: as in the constructor, and so are all others; the default of this and of ``output`` is what
+                was written.
+
+        Attributes:
+            classes: the names of the classes, if the dataset that the set was made of had some; and
+                class_to_idx.
+            made_of: what the set was made of: a dict of types, transforms and checksums.
+            made_with: versions: of gofast, torchvision, Pillow, libjpeg.
+
+        Raises:
+            gofast.errors.NotFoundError: there is no set, or an unfinished one; the text says how to go on.
+            gofast.errors.DamagedError: what the set says of itself is wrong, or a file has another size.
+                :func:`gofast.verify` compares all values with their checksums.
+            gofast.errors.ChangedError: at indexing, a file was written to or cut since. One that is cut while
+                a batch is in the making may end the process (SIGBUS); files of a set are for reading only.
+
+        Example:
+            >>> dataset = gofast.ImageFolder("photos/train", T.Resize((256, 256)))
+            >>> whole = gofast.preprocess(dataset, "photos.set")
+            >>> augment = T.Compose([T.RandomCrop(224), T.ToTensor()])
+            >>> train = gofast.ArrayDataset.open("photos.set", transform=augment)
+            >>> loader = gofast.DataLoader(train, batch_size=64, shuffle=True)
+            >>> train[0][0].shape
+            torch.Size([3, 224, 224])
+        """
+        given = {name: one for name, one in SampleOptions.among(locals()).items() if one is not None}
+        origin = SetOrigin(path)
+        options = SampleOptions(**{"keys": origin.keys, "output": origin.output, **given})
+        made = cls.__new__(cls)
+        made._bare = origin.bare and output != "dict"
+        made.made_of, made.made_with = origin.info.made_of, origin.info.made_with
+        made._hold(origin.memory(), options, origin)
+        return made
+
+    @classmethod
+    def _of(
+        cls, memory: ArrayMemory, options: SampleOptions, origin: Origin | None = None
+    ) -> ArrayDataset[Any]:
+        made = cls.__new__(cls)
+        made._hold(memory, options, origin)
+        return made
 
     def __repr__(self) -> str:
         arrays = ", ".join(
             f"{field!r} {'in C' if self._is_in_c(i) else 'by torch'}"
             for i, field in enumerate(self._memory.fields)
         )
-        return f"ArrayDataset({len(self)} rows of {arrays}; samples: shape {self.shape}, {self.dtype})"
-
-    @property
-    def _steady(self) -> bool:  # type: ignore[override]
-        return all(f.steady for f in self._memory.fields)
+        origin = self._origin
+        opened = f".{origin.constructor}({origin.path!r}: " if origin.arrays else "("
+        return f"ArrayDataset{opened}{len(self)} rows of {arrays}; samples: shape {self.shape}, {self.dtype})"
 
     @property
     def tensors(self) -> tuple[torch.Tensor, ...]:
-        """The arrays as tensors over the same memory, like the attribute of TensorDataset."""
+        """The arrays as tensors over the same memory, like the attribute of TensorDataset.
+
+        Nobody may write to those of a file: the process would end.
+        """
+        for field in self._memory.fields:
+            field.check()
         return tuple(f.tensor for f in self._memory.fields)
 
     @property
     def targets(self) -> torch.Tensor:
-        """The second array itself; -1 for every row if there is none."""
+        """The second array itself, or a copy of a file's; -1 for every row if there is none."""
         fields = self._memory.fields
-        return fields[1].tensor if len(fields) > 1 else super().targets
-
-    def _is_in_c(self, position: int) -> bool:
-        """Whether the kernel gathers this array. It gathers features and labels only."""
-        in_c = self._is_native and not self._memory.by_rows
-        return in_c and (position == 0 or (position == 1 and self._label_is_native))
-
-    def _sources(self) -> list[Line]:
-        lines = []
-        how = "row by row" if self._memory.by_rows else "one torch.index_select a batch"
-        for i, field in enumerate(self._memory.fields):
-            what = f"{len(self)} rows of {field!r}"
-            if self._is_in_c(i):
-                lines.append((f"array {i}", "C", what))
-            else:
-                lines.append((f"array {i}", "torch", f"{what}, {how}{field.why and f': {field.why}'}"))
-        return lines
-
-    # -- from arrays to samples --------------------------------------------------
-
-    def _output_type(self, dtype: torch.dtype) -> str:
-        """The kernel's name of the type of the samples. Types that are only copied count as integers."""
-        if self._is_opaque:
-            return OPAQUE.get(dtype.itemsize, "uint8")
-        return super()._output_type(dtype)
-
-    def _resolve_labels(self, label: object) -> None:
-        fields = self._memory.fields
-        features = fields[0]
-        own = features.tensor.dtype
-        self.classes = self.class_to_idx = None
-        self._is_plain = self._numbers.plain and self.dtype == own
-        double = own.itemsize == 16
-        self._is_native = features.way == C and len(self.shape) + double <= 8
-        self._label_dtype, self._label_shape, self._label_mode = None, (), ""
-        self._label_is_native = False
-        if label is None:
-            if self.one_hot is not None:
-                raise errors.OptionError(f"one_hot={self.one_hot} needs an array of labels")
-            return
-        labels = fields[1]
-        if self.one_hot is None:
-            self._label_dtype, self._label_shape, self._label_mode = labels.tensor.dtype, labels.shape, "copy"
-            self._label_is_native = labels.way == C
-            return
-        if labels.tensor.dtype.is_floating_point or labels.tensor.is_complex() or labels.width != 1:
-            raise errors.OptionError(f"one_hot={self.one_hot} needs labels [n] of integers")
-        self._label_dtype, self._label_shape, self._label_mode = torch.float32, (self.one_hot,), "one_hot"
-        self._label_is_native = labels.way == C and labels.tensor.dtype == torch.int64
-        self._check_one_hot(self.one_hot)
-
-    def _check_one_hot(self, classes: int) -> None:
-        labels = self._memory.fields[1][:].reshape(-1).long()
-        bad = ((labels < 0) | (labels >= classes)).nonzero()
-        if len(bad):
-            row = self._place(int(bad[0])).row
-            said = f"row {row}: label {int(labels[bad[0]])} is outside one_hot={classes}"
-            raise errors.BadValueError(said).at(row=row)
-
-    def _one_hot(self, labels: torch.Tensor, classes: int) -> torch.Tensor:
-        """One-hot rows for labels [n, ...], which may have changed since they were checked."""
-        whole = labels.reshape(-1).long()
-        bad = whole[(whole < 0) | (whole >= classes)]
-        if len(bad):
-            raise errors.UnknownLabelError(f"label {int(bad[0])} is outside one_hot={classes}")
-        return torch.nn.functional.one_hot(whole, classes).to(torch.float32)
-
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
-        """The features [n, ...] after scale, mean, std, dtype and shape."""
-        if not self._is_plain:
-            if rows.dtype != self._own:  # numpy would convert values that may not fit
-                self._memory.check()
-            rows = self._numbers.make(rows.numpy().reshape(len(rows), self._memory.layout.width))
-        return rows.reshape(len(rows), *self.shape)
-
-    def _sample(self, row: int) -> list[Any]:
-        """The values in the sample of a row."""
-        fields = self._memory.fields
-        values = [field[row] for field in fields]
-        if not self._is_plain or self.shape != fields[0].shape:
-            values[0] = self._features(values[0].unsqueeze(0))[0]
-        if self.one_hot is not None:
-            values[1] = self._one_hot(values[1], self.one_hot)[0]
-        return values
-
-    def _gather(self, rows: torch.Tensor, first: int) -> tuple[torch.Tensor, ...]:
-        """Values first, first + 1, ... of rows [n], by torch."""
-        values = [field.gather(rows) for field in self._memory.fields[first:]]
-        if first == 0:
-            values[0] = self._features(values[0])
-        if first < 2 and self.one_hot is not None:
-            values[1 - first] = self._one_hot(values[1 - first], self.one_hot)
-        return tuple(values)
-
-    # -- torch's protocol ----------------------------------------------------------
-
-    def _collate(self, indices: list[int]) -> Any:
-        if indices:
-            return super()._collate(indices)
-        none = torch.empty(0, dtype=torch.int64, device="cpu")
-        return self._view().collated(self._gather(none, 0)[0], None, self._gather(none, 0)[1:])
-
-    def _batch(self, indices: array[int]) -> Rows:
-        if self._is_plain and self.one_hot is None and self._memory.writable:
-            return SourceBatch(indices, self._fill, lambda i: self._row(self._sample(self._checked(i))))
-        return self._fill(indices)
-
-    def _fill(self, indices: array[int]) -> Batch:
-        if self._is_native:
-            return super()._fill(indices)
-        rows = torch.tensor([self._checked(i) for i in indices], dtype=torch.int64, device="cpu")
-        values = self._gather(rows, 0)
-        return Batch(self._view(), values[0], None, more=values[1:])
-
-    def _has_python_rows(self) -> bool:
-        return self._memory.by_rows or super()._has_python_rows()
+        if len(fields) < 2:
+            return super().targets
+        return fields[1][:] if self._origin.arrays else fields[1].tensor
 
     def _shown(self, row: int, features: Any = None) -> Any:
         field = self._memory.fields[0]
@@ -294,6 +273,8 @@ class ArrayDataset(RowDataset[Options]):
         """Whether its transform is given PIL images."""
         from ._images.array_pictures import become_images
 
+        if self._origin.pictures is not None:
+            return self._origin.pictures and self.transform is not None and self._is_as_given
         return self._is_as_given and become_images(self._memory.fields[0].given, self.transform)
 
     @property
@@ -331,6 +312,7 @@ class ArrayDataset(RowDataset[Options]):
     def _is_as_torch(self) -> bool:
         return (
             self._output == "tuple"
+            and not self._bare
             and self._is_plain
             and self.one_hot is None
             and self.shape == self._memory.fields[0].shape
@@ -344,8 +326,6 @@ class ArrayDataset(RowDataset[Options]):
             self._checked(index)
         return tuple(field[index] for field in self._memory.fields)
 
-    # -- for the kernels -------------------------------------------------------------
-
     def _view(self) -> View:
         if self._is_native:
             return super()._view()
@@ -353,39 +333,19 @@ class ArrayDataset(RowDataset[Options]):
             self._shell = ArrayView([self], None, native=False)
         return self._shell
 
-    def _core(self) -> CoreDataset:
-        places = self._memory.places()
-        if self._compiled is None or places != self._compiled_at:
-            self._memory.check()
-            self._compiled = CoreDataset(table_operations.rows(self._core_config()), keep=self._kept())
-            self._compiled_at = places
-        return self._compiled
+    def _row(self, values: Sequence[Any]) -> Any:
+        return values[0] if self._bare else super()._row(values)
 
-    def _kept(self) -> object:
-        # The tensors as they are now: the user may give his own tensors other memory.
-        return [field.tensor.detach() for field in self._memory.fields[:2]]
-
-    def _core_config(self) -> table_operations.Rows:
-        fields = self._memory.fields
-        config = super()._core_config()
-        config["row_stride"] = fields[0].stride
-        if self._is_opaque:
-            config["type"] = self._numbers.type
-        if self._is_opaque and self.dtype.itemsize == 16:
-            config["width"] *= 2
-            config["transform"]["shape"].append(2)
-        shape = config["transform"]["shape"]
-        if len(shape) > KERNEL_DIMENSIONS:  # torch gathers such rows; the core checks mean and std
-            shape[1:] = [math.prod(shape[1:])]
-        if not self._label_is_native:
-            config["transform"]["label"] = ""
-            config["labels"], config["label_float"] = 0, []
-            return config
-        labels = fields[1]
-        config["label_stride"] = labels.stride
-        config["label_size"] = labels.width * labels.tensor.dtype.itemsize
-        config["label_float"] = [False]
-        return config
+    def _explained(self) -> list[Line]:
+        return [*self._origin.explained(), *super()._explained()]
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_shell": None, "_stand_in": None, "_compiled_at": []}
+        state = super().__getstate__() | {"_shell": None, "_stand_in": None, "_compiled_at": []}
+        if self._origin.arrays:
+            del state["_memory"]  # the origin brings it along
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._origin.arrays:
+            self._memory = self._origin.memory()

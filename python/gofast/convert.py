@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING
 
 from . import errors
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ._loader.classes import LabelType
     from ._tables.codings import Categories, Dates
     from ._tables.columns import Header
-    from .table import Limits
+    from ._tables.limits import Limits
 
 
 @checked
@@ -48,8 +49,8 @@ def convert(
 
     An HDF5 file is read too, by h5py: ``columns``, ``label`` and ``exclude`` name its datasets, by default
     all that hold numbers. In another HDF5 file they keep names, shapes and types (in this machine's order of
-    bytes), and may be larger than memory; :class:`gofast.HDF5Dataset` maps them there. Their attributes stay
-    behind.
+    bytes), and may be larger than memory; :meth:`gofast.ArrayDataset.from_hdf5` maps them there. Their
+    attributes stay behind.
 
     Args:
         src: like ``path`` of :class:`gofast.TableDataset`; or one HDF5 file.
@@ -71,7 +72,7 @@ def convert(
         encoding: of a text file, such as ``"latin-1"``.
         skiprows: lines of a text file before its header.
         threads: threads for decoding; default all that the process may use.
-        limits: :class:`gofast.Limits`, or a dict of its fields.
+        limits: a dict, or :class:`gofast.typing.Limits`.
 
     Raises:
         OptionError: dst ends in something else, or cannot hold the table.
@@ -80,11 +81,11 @@ def convert(
     Example:
         >>> gofast.convert("train.csv", "train.parquet")
     """
+    given = locals()
     from ._tables import hdf5_convert
-    from ._tables.codings import categorized, counted
-    from ._tables.columns import selection
+    from ._tables.columns import selection, verified
     from ._tables.hdf5_file import is_hdf5
-    from .table import Limits
+    from ._tables.limits import Limits
 
     target, limits = os.fspath(dst), Limits.of(limits)
     source = expand(src, target)
@@ -93,26 +94,11 @@ def convert(
     if of_hdf5 and len(source) > 1:
         raise errors.OptionError(f"{len(source)} files, and HDF5 among them: convert one such file at a time")
     config: table_operations.Sources = {
+        **verified(**{name: given[name] for name in signature(selection).parameters if name in given}),
         "paths": source,
-        "texts": [],
         "rounds": "",
         "threads": engine.threads(threads),
         "limits": limits.as_config(),
-        **selection(
-            label=label,
-            label_type=label_type,
-            header=header,
-            columns=columns,
-            exclude=exclude,
-            fill_value=fill_value,
-            categories=categorized(categories),
-            dates=counted(dates),
-            delimiter=delimiter,
-            decimal=decimal,
-            thousands=thousands,
-            encoding=encoding,
-            skiprows=skiprows,
-        ),
     }
     to_hdf5, ending = hdf5_convert.is_target(target), os.path.splitext(target)[1]
     if not to_hdf5 and ending not in (".npy", ".npz", ".parquet"):

@@ -159,7 +159,7 @@ class UnknownCategoryError(GofastError, ValueError):
 class LimitError(GofastError, ValueError):
     """A size would exceed the memory limit or another configured limit.
 
-    What to do: if you trust the file, raise the limit: ``limits=gofast.Limits(...)``. Give ``cache=`` for a
+    What to do: if you trust the file, raise the limit: ``limits={"memory": ...}``. Give ``cache=`` for a
     table larger than memory.
     """
 

@@ -15,16 +15,14 @@ from ._core.arguments import checked
 from ._core.numbers import DType
 from ._core.patterns import is_pattern
 from ._core.picture_operations import Scan
-from ._core.records import Records
 from ._images.bad_samples import OnError
 from ._images.face import VisionDataset
 from ._images.files import Files
 from ._images.labels import matched, numbers
 from ._images.labels_file import LabelsFile
 from ._images.listing import Listing
-from ._images.options import Rng
+from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
-from ._images.record_files import listing_of
 from ._images.vision import IMG_EXTENSIONS, default_loader
 from ._loader.classes import Classes, LabelType, in_order, numbered
 from ._loader.view import Output
@@ -147,24 +145,8 @@ class ImageFiles(VisionDataset):
         else:
             values = None if labels is None else self._numbered(labels, pictures)
             listing = Listing.of_paths(pictures.paths, values, pictures.contents)
-        self._show(
-            listing,
-            transform,
-            target_transform,
-            loader,
-            output=output,
-            keys=keys,
-            channels_last=channels_last,
-            dtype=dtype,
-            on_error=on_error,
-            max_bad=max_bad,
-            return_index=return_index,
-            return_path=return_path,
-            rng=rng,
-            seed=seed,
-            cache=cache,
-            cache_limit=cache_limit,
-        )
+        picture_options = PictureOptions.among(locals())
+        self._show(listing, transform, target_transform, loader, **picture_options)
 
     @classmethod
     @checked
@@ -306,55 +288,19 @@ class ImageFiles(VisionDataset):
         return cls(pictures, labels, transform, **options)
 
     @classmethod
-    @checked
-    def from_tfrecord(
+    def _of_records(
         cls: type[Self],
-        paths: str | Path | Iterable[str | Path],
-        label: str | None = "image/class/label",
-        transform: Callable[[Any], Any] | None = None,
-        *,
-        image: str = "image/encoded",
-        index: str | Path | None = None,
-        compression_type: str | None = None,
-        target_transform: Callable[[Any], Any] | None = None,
-        **options: Any,
+        listing: Listing,
+        labelled: bool,
+        transform: Callable[[Any], Any] | None,
+        target_transform: Callable[[Any], Any] | None,
+        options: dict[str, Any],
     ) -> Self:
-        """Pictures that are a feature of TFRecord files, in the order of the records.
-
-        They are decoded where they lie in the files. Errors and ``paths`` call them ``file[0]``, ``file[1]``
-        and so on.
-
-        Args:
-            paths: as in :class:`gofast.TFRecordDataset`.
-            index: as there.
-            compression_type: as there.
-            label: the feature with a whole number for each picture, which is its label as it is; None: there
-                are no labels.
-            transform: called with a PIL image of mode RGB.
-            image: the feature with the bytes of a picture's file.
-            target_transform: called with the label.
-            options: those of :class:`gofast.ImageFiles` from ``output`` on, but for return_path. ``on_error``
-                is for pictures that cannot be decoded. A damaged file is an error when the dataset is made,
-                and one that is gone, changed or not readable at the next picture of it.
-
-        Raises:
-            gofast.errors.SchemaError: there is no such feature, or it is of another type, or a record has
-                several values.
-            gofast.errors.MissingValueError: a record does not have it.
-            gofast.errors.NotFoundError: at indexing, the file is gone.
-            gofast.errors.ChangedError: at indexing, the file changed.
-            gofast.errors.GofastError: as in :class:`gofast.TFRecordDataset`.
-
-        Example:
-            >>> train = gofast.ImageFiles.from_tfrecord("train-*.tfrecord", transform=T.ToTensor())
-            >>> image, label = train[0]
-        """
+        """Pictures of :meth:`gofast.TFRecordDataset.images`."""
         if options.get("return_path") or "loader" in options:
             raise errors.OptionError("pictures of records have no path, for loader= and return_path=")
-        names = [image] if label is None else [image, label]
-        listing = listing_of(Records.open(paths, names, compression_type, index), image, label)
         made = cls.__new__(cls)
-        made._labelled = label is not None
+        made._labelled = labelled
         made.root = made.extensions = made.classes = made.class_to_idx = None
         made._show(listing, transform, target_transform, None, **options)
         return made

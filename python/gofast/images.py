@@ -11,7 +11,7 @@ from ._core.arguments import checked
 from ._core.numbers import DType
 from ._images.bad_samples import OnError
 from ._images.class_folders import FolderDataset
-from ._images.options import Rng
+from ._images.options import PictureOptions, Rng
 from ._images.vision import IMG_EXTENSIONS, default_loader
 from ._loader.classes import Classes
 from ._loader.view import Output
@@ -129,6 +129,7 @@ class ImageFolder(FolderDataset):
         cache: str | Path | None = None,
         cache_limit: str | int | None = None,
     ) -> None:
+        picture_options = PictureOptions.among(locals())
         _join_torchvision()
         super().__init__(
             root,
@@ -140,18 +141,7 @@ class ImageFolder(FolderDataset):
             allow_empty,
             index=index,
             classes=classes,
-            output=output,
-            keys=keys,
-            channels_last=channels_last,
-            dtype=dtype,
-            on_error=on_error,
-            max_bad=max_bad,
-            return_index=return_index,
-            return_path=return_path,
-            rng=rng,
-            seed=seed,
-            cache=cache,
-            cache_limit=cache_limit,
+            **picture_options,
         )
 
     def __init_subclass__(cls, **options: Any) -> None:

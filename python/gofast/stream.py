@@ -1,190 +1,55 @@
-"""TableStream: rows of tables that need not fit into memory, decoded in pieces while batches go out."""
+"""Rows of tables that need not fit into memory, decoded in pieces while batches go out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
 
-import torch
 from torch.utils.data import get_worker_info
 
 from . import errors
-from ._core.arguments import checked
 from ._core.memory import Room, RoomMemory
-from ._core.numbers import DType, rounded_to
 from ._core.units import many, size
-from ._loader.classes import Classes, LabelType, numbered
 from ._loader.pulled import Batch
-from ._loader.view import Line, Output
+from ._loader.view import Line
 from ._tables import blocks
 from ._tables.block_stream import BlockStream
-from ._tables.blocks import BlockOrder, Drawn, Even
+from ._tables.blocks import BlockOrder, Drawn
 from ._tables.cells import Place
-from ._tables.codings import Categories, Dates, categorized, counted
-from ._tables.columns import Header, warn_of_no_label
-from ._tables.features import Column, FillValue
-from ._tables.label import DEFAULT_LABEL, Label
+from ._tables.columns import warn_of_no_label
+from ._tables.label import DEFAULT_LABEL
 from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
 from ._tables.opening import request_of
-from ._tables.scale import Scale
-from ._tables.sources import Path, given
-from ._tables.statistics import Numbers
-from ._tables.stream_options import for_rows
+from ._tables.sample_options import SampleOptions
+from ._tables.stream_options import StreamOptions, for_rows
 from ._tables.stream_pieces import Found
 from ._tables.stream_source import Rooms, StreamSource
 from ._tables.stream_windows import StreamWindows
+from ._tables.table_options import TableOptions
 from ._tables.window import Some, Window, batches
-from .table import Limits
 
 
-class TableStream(BlockStream):
-    """Rows of CSV, TSV, Parquet, Arrow, npy and npz files, decoded in pieces while batches go out.
+class TableRows(BlockStream):
+    """Rows of tables, decoded in pieces: see :meth:`gofast.IterableDataset.from_table`."""
 
-    It is an IterableDataset for tables that do not fit into memory, with the options, the meaning and the
-    errors of :class:`gofast.TableDataset`. A :class:`gofast.DataLoader` makes whole batches, and decodes what
-    comes next meanwhile; it needs no workers, and starts none. In torch's DataLoader, rows come one by one,
-    and each worker has a part of them.
-
-    Without ``shuffle``, rows come in the order of the files, and the first batch as soon as some have been
-    decoded. ``shuffle="block"`` permutes blocks of rows, joins as many as memory holds, and permutes the rows
-    in these (CorgiPile); :func:`gofast.explain` says how well that mixes them. The order is a function of the
-    seed and the epoch. For a full shuffle, and for any sampler, ``TableDataset(..., cache=path)`` keeps the
-    decoded table in a file.
-
-    Args:
-        path: files, as in TableDataset. Text files that are packed (.gz, .zst, .bz2) cannot be entered in the
-            middle: with shuffle="block", each is a block of its own.
-        memory: bytes that rows and their decoding take together, in each process, and for each of several
-            iterators at once: ``"1GB"``, ``"500MB"`` or a number. A batch's own memory comes on top. Rows
-            that all fit into two thirds of it are decoded once, and kept for later epochs.
-        shuffle: ``"block"``, or None. Text files are read once before the first epoch, to count their rows.
-        seed: of the order. None: each epoch draws one from torch's generator, as torch's own shuffling does;
-            after `set_epoch`, and with several ranks, it is 0, as in torch's DistributedSampler.
-        rank: this process's number; each of several gets its own part of an epoch. None: as
-            torch.distributed says, if it was begun. Text files are then read once before the first epoch.
-        world: how many there are.
-        even: what becomes of rows that cannot be dealt out evenly to the ranks: ``"drop"`` the last ones,
-            ``"pad"`` with the epoch's first ones, or ``"error"``.
-        mean: as in TableDataset; ``"auto"`` would need all rows, and is refused.
-        std: likewise.
-
-    All other arguments are those of TableDataset. A label of text needs ``classes=``.
-
-    Attributes:
-        shape, dtype, keys, columns, classes, class_to_idx, mean, std, categories, dates: as in TableDataset.
-
-    Raises:
-        gofast.errors.GofastError: one class per kind of failure, when the files are opened or while
-            iterating. It names the file, the line or row, and the column.
-        gofast.errors.LimitError: what must be decoded together, such as a row group of Parquet or a record
-            batch of Arrow, needs more memory; the text says how much suffices.
-        gofast.errors.ChangedError: a file changed while it was read, or since its rows were counted.
-
-    Example:
-        >>> train = gofast.TableStream("clicks-*.csv", label="click", shuffle="block", memory="2GB")
-        >>> loader = gofast.DataLoader(train, batch_size=4096)
-        >>> for epoch in range(10):
-        ...     for batch in loader:
-        ...         batch["features"], batch["label"]
-    """
-
-    @checked
-    def __init__(
-        self,
-        path: Path | Iterable[Path],
-        *,
-        memory: str | int = "1GB",
-        shuffle: Literal["block"] | None = None,
-        seed: int | None = None,
-        rank: int | None = None,
-        world: int | None = None,
-        even: Even = "drop",
-        label: Label = DEFAULT_LABEL,
-        label_type: LabelType = "auto",
-        classes: Classes | None = None,
-        header: Header = "auto",
-        columns: Sequence[str | int] | None = None,
-        exclude: Column | Sequence[Column] | None = None,
-        shape: Sequence[int] | int | None = None,
-        scale: Scale = "auto",
-        mean: Numbers = None,
-        std: Numbers = None,
-        dtype: DType = torch.float32,
-        keys: tuple[str, str] | None = None,
-        output: Output = "dict",
-        missing_label: int | None = None,
-        one_hot: int | None = None,
-        fill_value: FillValue = None,
-        categories: Categories | None = None,
-        dates: Dates | None = None,
-        transform: Callable[[torch.Tensor], Any] | None = None,
-        target_transform: Callable[[torch.Tensor], Any] | None = None,
-        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
-        delimiter: str | None = None,
-        decimal: str = ".",
-        thousands: str | None = None,
-        encoding: str = "utf-8",
-        skiprows: int = 0,
-        threads: int | None = None,
-        limits: Limits | Mapping[str, int] | None = None,
-    ) -> None:
-        super().__init__(memory, shuffle, seed, rank, world, even, mean, std)
-        limited = Limits.of(limits)
+    def __init__(self, files: TableOptions, samples: SampleOptions, options: StreamOptions) -> None:
+        super().__init__(options, samples)
         self._rooms_most = for_rows(self.memory)
-        rest = self.memory - self._rooms_most
-        self._source: dict[str, Any] = {
-            "path": given(path),
-            "label": label,
-            "label_type": label_type,
-            "class_to_idx": None if classes is None else numbered(classes),
-            "header": header,
-            "columns": columns,
-            "exclude": exclude,
-            "fill_value": fill_value,
-            "categories": categorized(categories),
-            "dates": counted(dates),
-            "delimiter": delimiter,
-            "decimal": decimal,
-            "thousands": thousands,
-            "encoding": encoding,
-            "skiprows": skiprows,
-            "rounds": rounded_to(dtype),
-            "cache": None,
-            "threads": threads,
-            "limits": Limits.of({**limited.as_config(), "memory": limited.memory or rest}),
-        }
-        self._options: dict[str, Any] = {
-            "shape": shape,
-            "scale": scale,
-            "mean": mean,
-            "std": std,
-            "dtype": dtype,
-            "keys": keys,
-            "output": output,
-            "missing_label": -1 if missing_label is None else missing_label,
-            "one_hot": one_hot,
-            "transform": transform,
-            "target_transform": target_transform,
-            "batch_transform": batch_transform,
-            "label": label,
-            "class_to_idx": self._source["class_to_idx"],
-        }
+        wanted = files.limits.as_config()
+        own = {"memory": self.memory - self._rooms_most, **wanted}
+        self._source = dataclasses.replace(files, limits=own)
         self._windows = StreamWindows(
-            self._source, self._options, self._rooms_most, 0 if limited.memory else self.memory
+            self._source, samples, self._rooms_most, 0 if "memory" in wanted else self.memory
         )
         source = self._open()
         self._stamps, self._layout = source.stamps, source.layout._replace(rows=0)
         self._rows = source.rows
-        if label is DEFAULT_LABEL and not self._layout.labels and missing_label is None:
-            warn_of_no_label(self._source["path"], self._layout.features)
-        self._none = Window(RoomMemory(Room(1), self._layout), fill_value, _nowhere, self._options)
+        if files.label is DEFAULT_LABEL and not self._layout.labels and samples.missing_label is None:
+            warn_of_no_label(self._source.path, self._layout.features)
+        self._example = Window(RoomMemory(Room(1), self._layout), self._source, _nowhere, samples)
         source.close()
-        self._single = self._none._has_python_rows()
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OF_ROWS and "_none" in self.__dict__:
-            return getattr(self._none, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        self._single = self._example._has_python_rows()
 
     @property
     def columns(self) -> list[str]:
@@ -194,12 +59,12 @@ class TableStream(BlockStream):
     @property
     def categories(self) -> dict[str, Any]:
         """As given, for each column; see TableDataset."""
-        return dict(self._source["categories"] or {})
+        return dict(self._source.categories)
 
     @property
     def dates(self) -> dict[str, Any]:
         """The unit of each column of dates."""
-        return dict(self._source["dates"] or {})
+        return dict(self._source.dates)
 
     # -- the order -----------------------------------------------------------------
 
@@ -297,7 +162,7 @@ class TableStream(BlockStream):
     def __repr__(self) -> str:
         rows = "?" if self._rows is None else f"{self._rows:,}"
         what = f"{rows} rows x {self._layout.width} features, shuffle={self.shuffle!r}"
-        return f"TableStream({self._source['path']!r}, {what})"
+        return f"IterableDataset.from_table({self._source.path!r}, {what})"
 
     def _explained(self) -> list[Line]:
         mixed = list[str]()
@@ -316,28 +181,13 @@ class TableStream(BlockStream):
         rows = "rows not counted" if self._rows is None else f"{self._rows:,} rows"
         what = f"{many(len(self._stamps), 'file')}, {rows} x {self._layout.width} features"
         lines: list[Line] = [("source", "Go", f"{what}, decoded within {size(self.memory)}")]
-        lines += self._none._explained()[1:]
+        lines += self._example._explained()[1:]
         lines += [("shuffle", "Go", line) for line in mixed]
         if self._world > 1:
             lines.append(
                 ("rank", "", f"{self._rank} of {self._world}: {len(self):,} rows" if self._rows else "")
             )
         return lines
-
-
-_OF_ROWS = {
-    "shape",
-    "dtype",
-    "keys",
-    "classes",
-    "class_to_idx",
-    "mean",
-    "std",
-    "scale",
-    "one_hot",
-    "transform",
-}
-_OF_ROWS |= {"target_transform", "batch_transform", "missing_label"}
 
 
 def _nowhere(row: int) -> Place:

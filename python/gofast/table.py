@@ -13,68 +13,28 @@ import numpy as np
 import torch
 
 from . import errors
-from ._core.arguments import checked, whole
+from ._core.arguments import checked
 from ._core.memory import Layout, MappedMemory
-from ._core.numbers import DType, rounded_to
-from ._loader.classes import Classes, LabelType, numbered
+from ._core.numbers import DType
+from ._loader.classes import Classes, LabelType
 from ._loader.native_dataset import NativeDataset, overridden
 from ._loader.typed import DictForm, Options, TargetTransform, Texts, Transform
 from ._tables.cells import Place
-from ._tables.codings import Categories, Dates, Named, Unit, categorized, counted
+from ._tables.codings import Categories, Dates, Named, Unit
 from ._tables.columns import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
+from ._tables.limits import Limits
 from ._tables.opening import open_table, place
 from ._tables.range import check_range
 from ._tables.rows import RowDataset
+from ._tables.sample_options import SampleOptions
 from ._tables.scale import Scale
-from ._tables.sources import Path, given
+from ._tables.sources import Path
 from ._tables.statistics import Numbers
+from ._tables.table_options import TableOptions
 from ._tables.text_rows import TextRows
-from ._tables.texts import text_options
 from .arrays import ArrayDataset
-
-
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Limits on what an untrusted file may ask for. ``None`` means the default.
-
-    Attributes:
-        memory: maximum bytes that decoding and the decoded table hold at once;
-            default half of what is available. With ``cache=`` the table itself
-            lies in the cache's files and does not count.
-        columns: maximum number of columns; default 65,536.
-        metadata: maximum bytes of a header or footer; default 64 MiB.
-        page: maximum bytes of a decompressed Parquet page; default 256 MiB.
-        cell: maximum bytes of a text cell or CSV line; default 16 MiB.
-    """
-
-    memory: int | None = None
-    columns: int | None = None
-    metadata: int | None = None
-    page: int | None = None
-    cell: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if value is not None:
-                object.__setattr__(self, name, whole(1)(name, value))
-
-    @classmethod
-    def of(cls, limits: Limits | Mapping[str, int] | None) -> Limits:
-        """The limits that a user gives as ``limits=``."""
-        if limits is None or isinstance(limits, Limits):
-            return limits or cls()
-        try:
-            return cls(**limits)
-        except TypeError:
-            names = ", ".join(field.name for field in dataclasses.fields(cls))
-            said = f"limits={limits!r}: give gofast.Limits, or a dict; the limits are {names}"
-            raise errors.OptionError(said) from None
-
-    def as_config(self) -> dict[str, int]:
-        """The limits that are set."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
 class TableDataset(TextRows[Options]):
@@ -148,7 +108,7 @@ class TableDataset(TextRows[Options]):
             seconds give ``dtype=torch.float64`` or ``torch.int64``, or a coarser unit.
         text: columns of text that samples have beside features and label, under their names: a name or
             several, for lists of str in a batch. A mapping from names to tokenizers, or to
-            :class:`gofast.Text` with options, gives padded tensors int64 [n, width] instead:
+            :class:`gofast.tokens.Text` with options, gives padded tensors int64 [n, width] instead:
             ``"input_ids"`` and ``"attention_mask"``, or what the tokenizer's names are. A tokenizer is
             called when the dataset is made, with some texts at a time, each different text once.
             ``columns=[]`` leaves the numbers out. ``cache=`` keeps texts and ids too.
@@ -171,7 +131,8 @@ class TableDataset(TextRows[Options]):
             larger than memory possible. Remove it at any time, but never truncate its files while they are
             in use: that ends the process (SIGBUS).
         threads: threads for decoding; default all that the process may use.
-        limits: :class:`Limits`, or a dict of its fields.
+        limits: a dict of what a file may ask for: ``memory``, ``columns``, ``metadata``, ``page``, ``cell``;
+            or :class:`gofast.typing.Limits`, which says more of each.
 
     Attributes:
         classes: as given; or those of a text label, sorted; else ``None``. If numbers were given, the
@@ -240,28 +201,8 @@ class TableDataset(TextRows[Options]):
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,
     ) -> None:
-        self._source: dict[str, Any] = {
-            "path": given(path),
-            "label": label,
-            "label_type": label_type,
-            "class_to_idx": None if classes is None else numbered(classes),
-            "header": header,
-            "columns": columns,
-            "exclude": exclude,
-            "fill_value": fill_value,
-            "categories": categorized(categories),
-            "dates": counted(dates),
-            "text": text_options(text),
-            "delimiter": delimiter,
-            "decimal": decimal,
-            "thousands": thousands,
-            "encoding": encoding,
-            "skiprows": skiprows,
-            "rounds": rounded_to(dtype),
-            "cache": cache,
-            "threads": threads,
-            "limits": Limits.of(limits),
-        }
+        given = locals()
+        self._source, options = TableOptions.of(given), SampleOptions.of(given)
         self._memory, self._texts = open_table(self._source)
         self._of_pictures: ArrayDataset | None = None
         if self._texts and output != "dict":
@@ -272,23 +213,8 @@ class TableDataset(TextRows[Options]):
             if one is not None and not self._has_features:
                 raise errors.OptionError(f"{name}= is for features, and the table has none beside its texts")
         if label is DEFAULT_LABEL and not self._memory.layout.labels and missing_label is None:
-            warn_of_no_label(self._source["path"], self._memory.layout.features)
-        super().__init__(
-            shape=shape,
-            scale=scale,
-            mean=mean,
-            std=std,
-            dtype=dtype,
-            keys=keys,
-            output=output,
-            missing_label=-1 if missing_label is None else missing_label,
-            one_hot=one_hot,
-            transform=transform,
-            target_transform=target_transform,
-            batch_transform=batch_transform,
-            label=label,
-            class_to_idx=self._source["class_to_idx"],
-        )
+            warn_of_no_label(self._source.path, self._memory.layout.features)
+        super().__init__(options, label, self._source.classes)
 
     def _pictures(self) -> ArrayDataset | None:
         """Its rows as pictures, where one of torchvision's transforms is given PIL images of them."""
@@ -321,7 +247,7 @@ class TableDataset(TextRows[Options]):
         return place(self._source, row)
 
     def _check_range(self) -> None:
-        check_range(self, self._source["fill_value"], self._place)
+        check_range(self, self._source.fill_value, self._place)
 
     @cached_property  # a subclass may assign its own
     def columns(self) -> list[str]:
@@ -331,13 +257,13 @@ class TableDataset(TextRows[Options]):
     @cached_property  # a subclass may assign its own
     def categories(self) -> dict[str, Named]:
         """The names in order, or the number of each name, for each column that has categories."""
-        given: dict[str, Named] = self._source["categories"]
-        return {column: dict(named) if isinstance(named, dict) else named for column, named in given.items()}
+        named = self._source.categories.items()
+        return {column: dict(names) if isinstance(names, dict) else names for column, names in named}
 
     @cached_property  # a subclass may assign its own
     def dates(self) -> dict[str, Unit]:
         """The unit of each column of dates."""
-        return dict(self._source["dates"])
+        return dict(self._source.dates)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -350,8 +276,8 @@ class TableDataset(TextRows[Options]):
         state["_expected"] = _identity(memory.layout)
         state["_texts"] = [column.handed() for column in self._texts] if spawning else None
         if spawning:  # the texts are tokenized already
-            settings = {name: one.without_tokenizer() for name, one in self._source["text"].items()}
-            state["_source"] = {**self._source, "text": settings}
+            settings = {name: one.without_tokenizer() for name, one in self._source.text.items()}
+            state["_source"] = dataclasses.replace(self._source, text=settings)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -363,7 +289,7 @@ class TableDataset(TextRows[Options]):
             self._memory = MappedMemory.taken(handed)
             self._texts = [kind.taken(*rest) for kind, *rest in texts]
         if _identity(self._memory.layout) != expected:
-            raise errors.ChangedError(f"{self._source['path']!r} is another table than when it was pickled")
+            raise errors.ChangedError(f"{self._source.path!r} is another table than when it was pickled")
 
     def __copy__(self) -> TableDataset[Options]:
         made = type(self).__new__(type(self))
@@ -371,7 +297,7 @@ class TableDataset(TextRows[Options]):
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TableDataset[Options]:
-        for shared in (self._memory, self._texts, self._source["text"]):
+        for shared in (self._memory, self._texts, self._source.text):
             memo[id(shared)] = shared  # nobody writes to them: copies in one process share them
         made = memo[id(self)] = self.__copy__()
         made.__dict__ = copy.deepcopy(made.__dict__, memo)
@@ -381,7 +307,7 @@ class TableDataset(TextRows[Options]):
         layout = self._memory.layout
         dropped = f", without the index {', '.join(map(repr, layout.dropped))}" if layout.dropped else ""
         return (
-            f"TableDataset({self._source['path']!r}: {layout.rows} rows, {layout.width} features "
+            f"TableDataset({self._source.path!r}: {layout.rows} rows, {layout.width} features "
             f"stored as {layout.type}, shape {self.shape}, {self.dtype}, {_described(layout)}{dropped})"
         )
 

@@ -16,7 +16,9 @@ from ._core.arguments import checked
 from ._core.patterns import Paths
 from ._core.records import Column, Records
 from ._core.units import many
+from ._images.record_files import listing_of
 from ._loader.view import check_callable, row_index_error
+from .image_files import ImageFiles
 
 _TYPES = ("byte", "float", "int")
 _SHOWN = 8  # features, in what repr says
@@ -31,7 +33,7 @@ class TFRecordDataset(Dataset[Any]):
     file, and are read when their record is asked for. For files of 64 MB and more, the index of this is kept
     in the user's cache, or where ``index=`` says, until a file changes.
 
-    Pictures with labels are faster as :meth:`gofast.ImageFiles.from_tfrecord`, which decodes them natively.
+    :meth:`images` is for pictures, which are decoded natively, and :meth:`column` for numbers.
 
     Args:
         paths: a file, a pattern such as ``"train-*.tfrecord"`` (sorted by path), or a list of these.
@@ -72,8 +74,8 @@ class TFRecordDataset(Dataset[Any]):
     """
 
     _instead = (
-        "makes one record at a time: gofast.ArrayDataset over its column(...)s is batched natively, and "
-        "gofast.ImageFiles.from_tfrecord has pictures"
+        "makes one record at a time: gofast.ArrayDataset over its column(...)s is batched natively, and so "
+        "are its images(...)"
     )
 
     @checked
@@ -124,6 +126,47 @@ class TFRecordDataset(Dataset[Any]):
             raise errors.SchemaError(f"the feature {name!r} {why}: it is no column").at(column=name)
         values = column.values.reshape(self._records.count, each)
         return np.array(values, np.float32 if kind == "float" else np.int64)
+
+    @checked
+    def images(
+        self,
+        label: str | None = "image/class/label",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        image: str = "image/encoded",
+        target_transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> ImageFiles:
+        """The pictures that are a feature of the records, in their order: (picture, label).
+
+        They are decoded where they lie in the files. Errors and ``paths`` call them ``file[0]``, ``file[1]``
+        and so on. The dataset's own ``transform`` is for dicts, and has no part in it. Where records have
+        many features, ``description=[image, label]`` indexes these two alone.
+
+        Args:
+            label: the feature with a whole number for each picture, which is its label as it is; None: there
+                are no labels.
+            transform: called with a PIL image of mode RGB.
+            image: the feature with the bytes of a picture's file.
+            target_transform: called with the label.
+            options: those of :class:`gofast.ImageFiles` from ``output`` on, but for return_path. ``on_error``
+                is for pictures that cannot be decoded. A damaged file is an error when the dataset is made,
+                and one that is gone, changed or not readable at the next picture of it.
+
+        Raises:
+            gofast.errors.SchemaError: there is no such feature, or it is of another type, or a record has
+                several values.
+            gofast.errors.MissingValueError: a record does not have it.
+            gofast.errors.NotFoundError: at indexing, the file is gone.
+            gofast.errors.ChangedError: at indexing, the file changed.
+            gofast.errors.OptionError: an option makes no sense.
+
+        Example:
+            >>> train = gofast.TFRecordDataset("train-*.tfrecord").images(transform=T.ToTensor())
+            >>> image, label = train[0]
+        """
+        listing = listing_of(self._records, image, label)
+        return ImageFiles._of_records(listing, label is not None, transform, target_transform, options)
 
     def __repr__(self) -> str:
         paths = self._records.asked.paths

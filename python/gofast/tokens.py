@@ -1,4 +1,8 @@
-"""TokenDataset: windows of packed tokens, for language models."""
+"""What language models and other models of text are fed: windows of packed tokens, tokenized texts.
+
+Example:
+    >>> from gofast.tokens import LengthGroupedSampler, Text, TokenDataset
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,13 @@ from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.explain import overrides
 from ._loader.filler import Filler
 from ._loader.getitems import getitems
+from ._loader.length_grouped import LengthGroupedSampler
 from ._loader.native_dataset import NativeDataset, Refusal, overridden
 from ._loader.view import Line, View, row_index_error
+from ._tables.texts import Text
 from ._tables.token_files import TYPES, Asked, TokenFile, TokenView, windows
+
+__all__ = ["LengthGroupedSampler", "Text", "TokenDataset"]
 
 
 class TokenDataset(NativeDataset):
@@ -57,7 +65,7 @@ class TokenDataset(NativeDataset):
         gofast.errors.ChangedError: at indexing, a file was written to since.
 
     Example:
-        >>> train = gofast.TokenDataset("train.bin", block_size=1024, stride=1)
+        >>> train = gofast.tokens.TokenDataset("train.bin", block_size=1024, stride=1)
         >>> x, y = train[0]
         >>> loader = gofast.DataLoader(train, batch_size=12, shuffle=True)
     """
@@ -75,7 +83,7 @@ class TokenDataset(NativeDataset):
         self._block, self._stride = block_size, block_size if stride is None else stride
         name = None if dtype is None else _named(dtype)
         least = self._block + 1
-        self._files = [TokenFile.open(Asked(path, name, offset, least)) for path in files_of(paths)]
+        self._files = [TokenFile(Asked(path, name, offset, least)) for path in files_of(paths)]
         self._per_process: Filler | None = None
         self._compiled: list[CoreDataset] | None = None
         self._ends = np.cumsum([core.length for core in self._cores])
@@ -92,7 +100,7 @@ class TokenDataset(NativeDataset):
         return self._stride
 
     def __repr__(self) -> str:
-        files = self._files[0].asked.path if len(self._files) == 1 else f"{len(self._files)} files"
+        files = self._files[0].path if len(self._files) == 1 else f"{len(self._files)} files"
         return f"TokenDataset({files}: {len(self)} samples of {self._block} tokens, stride={self._stride})"
 
     def __len__(self) -> int:
@@ -153,7 +161,7 @@ class TokenDataset(NativeDataset):
 
     def _explained(self) -> list[Line]:
         """The lines of gofast.explain: which steps run natively and which in Python."""
-        lines = [("source", file.runs_in, file.what) for file in self._files[:_SHOWN]]
+        lines = [line for file in self._files[:_SHOWN] for line in file.explained()]
         if len(self._files) > _SHOWN:
             lines.append(("source", "C", f"{len(self._files) - _SHOWN} more files"))
         what = f"{len(self)} samples of {self._block} tokens, one every {self._stride}: int64 x, y"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ._core.numbers import DType
 from ._core.patterns import Paths
+from ._doctor.report import DoctorReport
 from ._doctor.verdicts import Remedy, Verdict
 from ._images.bad_samples import BadSample, OnError
 from ._images.options import Rng
@@ -36,12 +37,13 @@ from ._tables.columns import Header
 from ._tables.features import Column, FillValue
 from ._tables.fields import Array
 from ._tables.label import Label
+from ._tables.limits import Limits
 from ._tables.scale import Scale
 from ._tables.sources import Path
 from ._tables.statistics import Numbers
 from ._tables.texts import TextOption
 from .installed import Installed
-from .mapped import MappedDataset
+from .iterable import HDF5Stream, TableStream
 from .table_pictures import TablePictures
 
 __all__ = [
@@ -53,11 +55,13 @@ __all__ = [
     "DType",
     "Dates",
     "DictForm",
+    "DoctorReport",
     "Even",
     "Explanation",
     "FillValue",
     "Function",
     "Given",
+    "HDF5Stream",
     "HasLengths",
     "Header",
     "Installed",
@@ -65,7 +69,7 @@ __all__ = [
     "Label",
     "LabelType",
     "LateImage",
-    "MappedDataset",
+    "Limits",
     "Numbers",
     "OnError",
     "Output",
@@ -76,6 +80,7 @@ __all__ = [
     "Samples",
     "Scale",
     "TablePictures",
+    "TableStream",
     "TargetTransform",
     "TextOption",
     "Texts",

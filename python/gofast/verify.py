@@ -23,8 +23,9 @@ def verify(path: Path | Sequence[Path], **options: Any) -> None:
 
     Opening a cache checks only its header; this compares all checksums, and finds a flipped bit anywhere. A
     table is read as :class:`gofast.TableDataset` reads it, records as :class:`gofast.TFRecordDataset` and an
-    HDF5 file as :class:`gofast.HDF5Dataset` reads each of its datasets of numbers, with the same errors, and
-    nothing is kept. For folders of pictures and for many files, there is the command ``gofast verify``.
+    HDF5 file as :meth:`gofast.ArrayDataset.from_hdf5` reads each of its datasets of numbers, with the same
+    errors, and nothing is kept. For folders of pictures and for many files, there is the command ``gofast
+    verify``.
 
     Args:
         path: a table, of one file or as TableDataset takes several; TFRecord files, whose compression is

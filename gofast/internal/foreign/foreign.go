@@ -20,7 +20,7 @@ const (
 	byPandas  = "convert it: {}.to_parquet(\"table.parquet\")"
 	trusted   = byPandas + ", of a file that you trust: a pickle can run any code"
 	byArrays  = "read it with {}, and give gofast.ArrayDataset the arrays"
-	asRecords = "records are for gofast.TFRecordDataset, pictures in them for gofast.ImageFiles.from_tfrecord"
+	asRecords = "records are for gofast.TFRecordDataset, pictures in them for its images()"
 	asPicture = "pictures are for gofast.ImageFolder and gofast.ImageFiles"
 	unpack    = "unpack it with {}; gzip, zstd and bzip2 are read as they are"
 )
@@ -33,7 +33,7 @@ type format struct {
 var formats = []format{
 	{"PARE", "encrypted Parquet", "write it again without encryption", ""},
 	{"FEA1", "a Feather file of version 1", byPandas, "pandas.read_feather(path)"},
-	{"\x89HDF\r\n", "HDF5", "open it with gofast.HDF5Dataset(path, features, labels), by the names that {} has", "h5py.File(path)"},
+	{"\x89HDF\r\n", "HDF5", "open it with gofast.ArrayDataset.from_hdf5(path, features, labels), by the names that {} has", "h5py.File(path)"},
 	{"MATLAB 5.0", "a MATLAB file", byArrays, "scipy.io.loadmat(path)"},
 	{"CDF\x01", "NetCDF", byArrays, "xarray.open_dataset(path)"},
 	{"CDF\x02", "NetCDF", byArrays, "xarray.open_dataset(path)"},

@@ -6,6 +6,7 @@ request to the core or a repr, sees plain values only.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import operator
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 from .. import errors
 
 F = TypeVar("F", bound=Callable[..., Any])
+Group = TypeVar("Group", bound="OptionGroup")
 Kind = Callable[[str, Any], Any]
 
 _OWN = {int, float, bool, str, type(None)}
@@ -157,3 +159,26 @@ def checked(target: F) -> F:
         return target(*first, *given[len(first) :], **rest)
 
     return call  # type: ignore[return-value]
+
+
+class OptionGroup:
+    """Options that go together: base class of frozen dataclasses, which check their fields.
+
+    A public function spells all its options out, for ``help``, editors and type checkers. It hands them on in
+    such objects, which find theirs by name: ``SampleOptions.of(locals())``.
+    """
+
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of a function's arguments that are fields of this class."""
+        fields = (field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type]
+        return {name: arguments[name] for name in fields if name in arguments}
+
+    @classmethod
+    def of(cls: type[Group], arguments: Mapping[str, Any]) -> Group:
+        """The options among a function's arguments.
+
+        Raises:
+            OptionError: one of them makes no sense.
+        """
+        return cls(**cls.among(arguments))

@@ -16,7 +16,7 @@ _MOST = 4  # datasets of features that are tried
 
 
 def likely(dataset: Any, path: str) -> Iterator[dict[str, Any]]:
-    """Options of HDF5Dataset: features, the largest first, and the labels that the samples have.
+    """Options of ArrayDataset.from_hdf5: features, the largest first, and the labels that the samples have.
 
     Of samples with a transform, only comparing batches tells which features they are made of.
     """
@@ -27,7 +27,7 @@ def likely(dataset: Any, path: str) -> Iterator[dict[str, Any]]:
     rows = sorted({*np.linspace(0, count - 1, _ROWS).astype(int).tolist()})
     try:
         if not isinstance(dataset[0], (list, tuple, dict)):
-            return  # HDF5Dataset has no samples that are bare arrays
+            return  # an ArrayDataset of a file has no samples that are bare arrays
         samples = [Parts(dataset[row]) for row in rows]
         with h5py.File(path, "r") as file:
             known: dict[str, Any] = {}

@@ -231,7 +231,7 @@ class _Plans:
                 )
                 for name, transform in transforms_of(self._dataset)[:1]:
                     words += f", transform={self._scope.expression(transform) or f'{self._said}.{name}'}"
-                yield self._called("HDF5Dataset", words)
+                yield self._called("ArrayDataset.from_hdf5", words)
 
     def _tables(self) -> Iterator[Plan]:
         for path in opened.files(self._dataset):

@@ -47,13 +47,14 @@ class ImageDataset(NativeDataset):
 
     loader: Callable[[str], Any]
 
-    def _begin(self, listing: Listing, options: PictureOptions, bad: BadSamples) -> None:
+    def _begin(self, listing: Listing, options: PictureOptions) -> None:
         """Makes this a dataset of these samples; the transforms and the loader are there.
 
         Not ``__init__``: torchvision's subclasses may never call that.
         """
         check_callable(transform=self.transform, target_transform=self.target_transform)
-        self._listing, self._options, self._bad = listing, options, bad
+        self._listing, self._options = listing, options
+        self._bad = BadSamples(options.on_error, options.max_bad)
         self._output: Output = options.output
         self._work: Work | None = None
         options.names(self._has_labels)

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from .._core.arguments import checked
 from . import vision
-from .bad_samples import BadSamples, OnError
 from .dataset import ImageDataset
 from .listing import Listing
 from .options import PictureOptions
@@ -30,15 +29,13 @@ class VisionDataset(ImageDataset):
         transform: Callable[[Any], Any] | None,
         target_transform: Callable[[Any], Any] | None,
         loader: Callable[[str], Any] | None,
-        on_error: OnError = "raise",
-        max_bad: int | None = None,
         **options: Any,
     ) -> None:
         """Makes this a dataset of these samples.
 
         Args:
             listing: the samples that were found.
-            transform, target_transform, loader, on_error, max_bad: as in ImageFolder.
+            transform, target_transform, loader: as in ImageFolder.
             options: the options of PictureOptions.
         """
         self._found = listing  # the samples at first; the user may change them later
@@ -49,7 +46,7 @@ class VisionDataset(ImageDataset):
             self.transforms = vision.StandardTransform(transform, target_transform)
         self.transform, self.target_transform = transform, target_transform
         self.loader = loader or vision.default_loader
-        self._begin(listing, PictureOptions(**options), BadSamples(on_error, max_bad))
+        self._begin(listing, PictureOptions(**options))
 
     @property
     def samples(self) -> Any:
@@ -66,7 +63,7 @@ class VisionDataset(ImageDataset):
             for name, value in missing.items():
                 if not hasattr(self, name):
                     setattr(self, name, value)
-            self._begin(listing, PictureOptions(), BadSamples("raise", None))
+            self._begin(listing, PictureOptions())
             return
         listing.files.epoch[0] = self._files.epoch[0]
         self._listing = listing

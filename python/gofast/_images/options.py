@@ -9,10 +9,11 @@ from typing import Literal
 import torch
 
 from .. import errors
-from .._core.arguments import checked
+from .._core.arguments import OptionGroup, checked
 from .._core.numbers import torch_dtype
 from .._core.units import bytes_of
 from .._loader.view import Output
+from .bad_samples import OnError
 from .kept import Budget
 
 Rng = Literal["torch", "stateless"]
@@ -25,7 +26,7 @@ _LEAST_KEPT = 1 << 20
 
 @checked
 @dataclasses.dataclass(frozen=True)
-class PictureOptions:
+class PictureOptions(OptionGroup):
     """The checked options of one dataset. :class:`gofast.ImageFolder` explains each of them.
 
     They are in an object of their own, because subclasses of torchvision's ImageFolder also have attributes
@@ -39,6 +40,8 @@ class PictureOptions:
     keys: tuple[str, str] = ("image", "label")
     channels_last: bool = False
     dtype: torch.dtype | None = None
+    on_error: OnError = "raise"
+    max_bad: int | None = None
     return_index: bool = False
     return_path: bool = False
     rng: Rng = "torch"

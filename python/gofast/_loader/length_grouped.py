@@ -45,9 +45,11 @@ class LengthGroupedSampler(Sampler[int]):
         gofast.errors.OptionError: there are no lengths, or they are not of the dataset.
 
     Example:
-        >>> letters = gofast.Text(lambda texts: [list(text.encode()) for text in texts], pad_token_id=0)
+        >>> def as_bytes(texts):
+        ...     return [list(text.encode()) for text in texts]
+        >>> letters = gofast.tokens.Text(as_bytes, pad_token_id=0)
         >>> train = gofast.TableDataset("flowers.csv", text={"colour": letters}, columns=[], label=None)
-        >>> order = gofast.LengthGroupedSampler(2, train)
+        >>> order = gofast.tokens.LengthGroupedSampler(2, train)
         >>> loader = gofast.DataLoader(train, batch_size=2, sampler=order)
         >>> next(iter(loader))["attention_mask"].tolist()
         [[1, 1, 1, 1], [1, 1, 1, 0]]

@@ -16,7 +16,7 @@ Batch = tuple[Callable[[], Any], int]
 
 
 class PulledDataset(IterableDataset[Any]):
-    """Base class of gofast.IterableDataset, for the loader and explain."""
+    """Base class of gofast.IterableDataset, of its streams of files, and for the loader and explain."""
 
     _makes_batches = False  # `_batches` has whole batches
     _ahead = "the pictures of a batch at once, when it is asked for"  # in explain

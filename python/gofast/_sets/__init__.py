@@ -1,1 +1,1 @@
-"""What gofast.preprocess writes and gofast.open_set opens: the finished samples of a dataset, on disk."""
+"""What gofast.preprocess writes and ArrayDataset.open opens: the finished samples of a dataset, on disk."""

@@ -129,7 +129,7 @@ def fields_of(sample: Any) -> tuple[str, list[Field]]:
     if not held:
         raise errors.UnsupportedError("a sample without values")
     made = [array_of(*item)[0] for item in held.items()]
-    if form == DICT:  # its largest is what open_set's transform= is for; the others keep their order
+    if form == DICT:  # its largest is what ArrayDataset.open's transform= is for; the others keep order
         largest = max(made, key=lambda field: field.row_bytes)
         made = [largest, *(field for field in made if field is not largest)]
     elif len(made) <= 2:

@@ -64,7 +64,7 @@ def _refuse_random(dataset: Any, form: str, fields: Sequence[Field]) -> None:
     who = "making a sample" if step is None else transforms.name(step)
     raise errors.OptionError(
         f"{who} draws random numbers, and a set keeps one draw for ever: give random steps to "
-        "open_set(path, transform=...), or allow_random=True"
+        "gofast.ArrayDataset.open(path, transform=...), or allow_random=True"
     )
 
 
@@ -123,9 +123,7 @@ def _shards(dataset: Any) -> list[str]:
     records, mapped = getattr(holder, "_records", None), getattr(dataset, "_files", None)
     if isinstance(records, Records):
         return [*records.asked.paths]
-    return (
-        [one.asked.path for one in mapped if isinstance(one, TokenFile)] if isinstance(mapped, list) else []
-    )
+    return [one.path for one in mapped if isinstance(one, TokenFile)] if isinstance(mapped, list) else []
 
 
 def _stamped(path: Any, label: Any) -> str:
@@ -189,7 +187,9 @@ def _first_other(dataset: Any, folder: str, info: SetInfo, done: int) -> int | N
 
 
 def _of_another(folder: str, what: str) -> errors.OptionError:
-    whole = f"; gofast.open_set({folder!r}) uses it as it is" if array_folder.is_whole(folder) else ""
+    whole = (
+        f"; gofast.ArrayDataset.open({folder!r}) uses it as it is" if array_folder.is_whole(folder) else ""
+    )
     return errors.OptionError(
         f"{folder} holds samples of another dataset: {what}. Give another path, or overwrite=True to make it "
         f"anew{whole}"

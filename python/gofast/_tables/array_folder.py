@@ -195,7 +195,7 @@ def read(folder: str, kind: str | None = None) -> Description:
     except ODD as error:
         raise damaged(path, str(error) or type(error).__name__) from None
     if kind not in (None, head["kind"]):
-        how = "gofast.open_set" if kind == TABLE else "gofast.TableDataset"
+        how = "gofast.ArrayDataset.open" if kind == TABLE else "gofast.TableDataset"
         raise errors.FormatError(f"open {folder}: it is no {kind}: {how} opens it").at(path=folder)
     return Description(folder, head, arrays, lines[:-2], lines[-2], Stamp.of(found))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch.utils.data import get_worker_info
@@ -13,16 +13,18 @@ from torch.utils.data import get_worker_info
 from .. import errors
 from .._core.arguments import checked
 from .._loader.pulled import Batch, PulledDataset
-from .blocks import Drawn, Even, cut, share
-from .statistics import Numbers
-from .stream_options import memory_bytes, ranks
+from .blocks import Drawn, cut, share
+from .rows import RowDataset
+from .sample_options import SampleOptions
+from .stream_options import StreamOptions, memory_bytes, ranks
 from .stream_pieces import StreamPieces
 
 _ROWS = 512  # made at a time for torch's own DataLoader
+_OF_ROWS = {"classes", "class_to_idx", "missing_label", *SampleOptions.__dataclass_fields__} - {"output"}
 
 
 class BlockStream(PulledDataset):
-    """Rows that are decoded some at a time. Base class of TableStream and HDF5Stream.
+    """Rows that are decoded some at a time. Base class of TableRows and HDF5Rows.
 
     Attributes:
         memory: bytes that rows and their decoding take together.
@@ -35,30 +37,23 @@ class BlockStream(PulledDataset):
         "sampler": 'the dataset has shuffle="block" for an order, and rank= and world= for several processes',
     }
     _single: bool  # Python makes each row: of those before one whose step fails, none is lost
+    _example: RowDataset  # a window without rows, which has the attributes of all of them
     _ahead = "what comes next is decoded while batches go out, on engine threads"
 
-    def __init__(
-        self,
-        memory: str | int,
-        shuffle: Literal["block"] | None,
-        seed: int | None,
-        rank: int | None,
-        world: int | None,
-        even: Even,
-        mean: Numbers,
-        std: Numbers,
-    ) -> None:
-        if shuffle not in ("block", None, False):
-            raise errors.OptionError(f'shuffle={shuffle!r} is not "block" or None')
-        if even not in ("drop", "pad", "error"):
-            raise errors.OptionError(f'even={even!r} is not "drop", "pad" or "error"')
-        if isinstance(mean, str) or isinstance(std, str):
+    def __init__(self, options: StreamOptions, samples: SampleOptions) -> None:
+        if isinstance(samples.mean, str) or isinstance(samples.std, str):
             raise errors.OptionError('mean="auto" and std="auto" need all rows: give numbers')
-        self.memory, self.shuffle, self.seed, self.even = memory_bytes(memory), shuffle or None, seed, even
-        self._rank, self._world = ranks(rank, world)
+        self.memory = memory_bytes(options.memory)
+        self.shuffle, self.seed, self.even = options.shuffle, options.seed, options.even
+        self._rank, self._world = ranks(options.rank, options.world)
         self._shared = StreamPieces()
         self._epoch: int | None = None
         self._begun, self._begun_in = 0, 0  # epochs, and the process of the last
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ROWS and "_example" in self.__dict__:
+            return getattr(self._example, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @checked
     def set_epoch(self, epoch: int) -> None:

@@ -94,11 +94,11 @@ def warn_of_codings(dataset: object) -> None:
         return
     made: dict[str, tuple[Mapping[str, float], str | None]] = {}
     for part in leaves(dataset):
-        source = getattr(part, "_source", None) if is_native(part) else None
-        if not isinstance(source, dict):  # not a table
+        source: Any = getattr(part, "_source", None) if is_native(part) else None
+        if not hasattr(source, "categories"):  # not a table
             continue
-        units: Mapping[str, Unit] = source["dates"]
-        named: Mapping[str, Named] = source["categories"]
+        units: Mapping[str, Unit] = source.dates
+        named: Mapping[str, Named] = source.categories
         for column in {**units, **named}:
             names = named.get(column, ())
             numbers = names if isinstance(names, dict) else {name: i for i, name in enumerate(names)}

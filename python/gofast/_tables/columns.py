@@ -25,7 +25,7 @@ def selection(
     *,
     label: Label = DEFAULT_LABEL,
     label_type: LabelType = "auto",
-    class_to_idx: Mapping[Name, int] | None = None,
+    classes: Mapping[Name, int] | None = None,
     header: Header = "auto",
     columns: Sequence[str | int] | None = None,
     exclude: Column | Sequence[Column] | None = None,
@@ -45,7 +45,7 @@ def selection(
         "label": column_list("label", label),
         "label_optional": isinstance(label, DefaultLabel),
         "label_type": label_type,
-        "classes": None if class_to_idx is None else _classes(class_to_idx),
+        "classes": None if classes is None else _classes(classes),
         **feature_options(columns, exclude, fill_value),
         **coding_options(categories, dates),
         "header": None if header == "auto" else header,
@@ -66,7 +66,7 @@ def verified(
 ) -> Options:
     """The options that a table is verified with: those of a dataset of float32."""
     config = selection(
-        class_to_idx=None if classes is None else numbered(classes),
+        classes=None if classes is None else numbered(classes),
         categories=categorized(categories),
         dates=counted(dates),
         **others,

@@ -42,7 +42,7 @@ def open_arrays(
     """The array of each dataset that is wanted; of several names, their columns side by side.
 
     Raises:
-        gofast.errors.GofastError: as :class:`gofast.HDF5Dataset` says.
+        gofast.errors.GofastError: as :meth:`gofast.ArrayDataset.from_hdf5` says.
     """
     with opening(path, threads, limits) as opened:
         return [opened.array(names) for names in wanted]
@@ -57,7 +57,7 @@ def open_bands(
         memory: bytes that a stream of them may take: an eighth is for arrays that are kept whole.
 
     Raises:
-        gofast.errors.GofastError: as :class:`gofast.HDF5Stream` says.
+        gofast.errors.GofastError: as :meth:`gofast.IterableDataset.from_hdf5` says.
     """
     with opening(path, threads, {"memory": memory // 8}) as opened:
         opened.memory, opened.option = memory, "memory=, an eighth of which is for what is kept whole"
@@ -369,7 +369,7 @@ class Opening:
         if length > limit:
             instead = instead or (
                 f'gofast.convert({self.path!r}, "new.h5") writes it so that it is read where it lies, '
-                "gofast.HDF5Stream decodes some rows at a time"
+                "gofast.IterableDataset.from_hdf5 decodes some rows at a time"
             )
             said = f"it needs {exact(length)} in memory, the limit is {exact(limit)}: {instead}, or raise "
             raise self._error(errors.LimitError, what, said + self.option)

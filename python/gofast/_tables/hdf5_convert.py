@@ -1,7 +1,8 @@
 """HDF5 files as gofast.convert reads and writes them.
 
-What is written lies there without chunks, in this machine's order of bytes and at whole words: HDF5Dataset
-maps it. h5py makes the room and says where it is, and the values are put there through a mapping.
+What is written lies there without chunks, in this machine's order of bytes and at whole words:
+ArrayDataset.from_hdf5 maps it. h5py makes the room and says where it is, and the values are put there
+through a mapping.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ _MEMORY = 1 << 30  # bytes, where nobody knows what is free
 
 
 def verify(path: str, threads: int | None = None) -> errors.GofastError | None:
-    """Reads every dataset as :class:`gofast.HDF5Dataset` does; chunks that are many, as HDF5Stream does.
+    """Reads every dataset as ArrayDataset.from_hdf5 does; chunks that are many, as a stream does.
 
     Returns:
         Why a dataset was not read that is no array of numbers, of the first one.

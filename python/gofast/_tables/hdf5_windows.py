@@ -17,9 +17,9 @@ from .._loader.stream import forked
 from . import blocks
 from .file_arrays import FileArray
 from .hdf5_bands import SMALLER, Bands, least
+from .origin import Stored
 from .stream_source import Rooms
 
-Stored = FileArray | Bands
 Values = np.ndarray[Any, Any]
 
 

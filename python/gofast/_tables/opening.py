@@ -19,6 +19,7 @@ from .columns import selection
 from .file_arrays import FileArray
 from .kept_texts import cached_columns, to_keep
 from .sources import expand
+from .table_options import TableOptions
 from .text_columns import Strings, TextColumn
 from .text_identity import identities
 from .texts import Text
@@ -28,30 +29,18 @@ from .tokenizing import opened_texts
 _BUILDS = 3
 
 
-def request_of(source: dict[str, Any], takes_cache: bool = False) -> tuple[list[str], Selection, Sources]:
-    """The paths of the files, the options that shape their table, and the whole request for the engine."""
-    options = dict(source)
-    path, cache, threads, limits = (options.pop(key) for key in ("path", "cache", "threads", "limits"))
-    rounds = options.pop("rounds")
-    text = options.pop("text", {})
+def request_of(source: TableOptions, takes_cache: bool = False) -> tuple[list[str], Sources]:
+    """The paths of the files, and the whole request for the engine."""
+    cache = source.cache
     if cache is not None and not isinstance(cache, (str, os.PathLike)):
         raise errors.OptionError(f"cache={cache!r} is not a path: give that of a folder")
-    paths = expand(path, cache=None if cache is None else os.fspath(cache), takes_cache=takes_cache)
-    config = selection(**options)
-    running: Sources = {
-        "paths": paths,
-        "texts": [{"column": name, "missing": one.missing} for name, one in text.items()],
-        "rounds": rounds,
-        "threads": engine.threads(threads),
-        "limits": limits.as_config(),
-        **config,
-    }
-    return paths, config, running
+    paths = expand(source.path, cache=None if cache is None else os.fspath(cache), takes_cache=takes_cache)
+    return paths, source.sources(paths)
 
 
-def place(source: dict[str, Any], row: int) -> Place:
+def place(source: TableOptions, row: int) -> Place:
     """The file and line of a row. No table keeps them, so the files are opened once more."""
-    paths, _, running = request_of(source)
+    paths, running = request_of(source)
     try:
         found = table_operations.place({"row": row, **running})
     except errors.GofastError:  # the caller reports what is wrong with the row; that matters more
@@ -59,10 +48,10 @@ def place(source: dict[str, Any], row: int) -> Place:
     return Place(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
 
 
-def open_table(source: dict[str, Any]) -> tuple[MappedMemory, list[TextColumn]]:
+def open_table(source: TableOptions) -> tuple[MappedMemory, list[TextColumn]]:
     """Decodes the files, or maps the cache that holds them. With them are the columns of ``text=``."""
-    paths, config, running = request_of(source, takes_cache=source["cache"] is None)
-    cache, text = source["cache"], source["text"]
+    paths, running = request_of(source, takes_cache=source.cache is None)
+    config, cache, text = source.selection(), source.cache, source.text
     if cache is not None:
         return _open_cached(os.fspath(cache), paths, config, running, text)
     if array_folder.is_whole(paths[0]):

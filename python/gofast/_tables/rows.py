@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
@@ -16,7 +16,7 @@ from .. import errors
 from .._core import engine, table_operations
 from .._core.indices import listed, positions, whole
 from .._core.memory import Memory
-from .._core.numbers import NAMES, DType, Spec, torch_dtype, unknown_dtype
+from .._core.numbers import NAMES, Spec, unknown_dtype
 from .._loader.batch import Batch, Rows
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
@@ -25,11 +25,12 @@ from .._loader.filler import Filler
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, Refusal, overridden
 from .._loader.typed import Options, Unknown
-from .._loader.view import Line, Output, View, called, check_callable, row_index_error
+from .._loader.view import Line, Output, View, called, row_index_error
 from .cells import Place
 from .row_view import RowView
-from .scale import Scale, default_keys, is_picture, is_unit, sizes, whole_shape
-from .statistics import Numbers, mean_and_std
+from .sample_options import SampleOptions
+from .scale import default_keys, is_picture, is_unit, whole_shape
+from .statistics import mean_and_std
 
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
 
@@ -44,49 +45,27 @@ class RowDataset(NativeDataset, Generic[Options]):
     _memory: Memory
 
     def __init__(
-        self,
-        *,
-        shape: Sequence[int] | int | None,
-        scale: Scale,
-        mean: Numbers,
-        std: Numbers,
-        dtype: DType,
-        keys: tuple[str, ...] | None,
-        output: Output,
-        missing_label: int,
-        one_hot: int | None,
-        transform: Callable[[torch.Tensor], Any] | None,
-        target_transform: Callable[[torch.Tensor], Any] | None,
-        batch_transform: Callable[[torch.Tensor], torch.Tensor] | None,
-        label: object,
-        class_to_idx: Mapping[Any, int] | None,
+        self, options: SampleOptions, label: object, class_to_idx: Mapping[Any, int] | None = None
     ) -> None:
-        if output not in ("dict", "tuple"):
-            raise errors.OptionError(f'output={output!r} is not "dict" or "tuple"')
-        check_callable(
-            transform=transform, target_transform=target_transform, batch_transform=batch_transform
-        )
-        shape = sizes(shape)
-        dtype = torch_dtype(dtype)
-        if keys is None:
-            keys = default_keys(shape)
+        shape: Any = options.shape
+        dtype: Any = options.dtype
+        keys = default_keys(shape) if options.keys is None else options.keys
         self._check_keys(keys)
         layout = self._memory.layout
         self.shape = layout.shape if shape is None else whole_shape(shape, layout.width)
         self.dtype = dtype
         self.keys = tuple(str(key) for key in keys)
-        self.scale = scale
-        self.transform = transform
-        self.target_transform = target_transform
-        self.batch_transform = batch_transform
-        self.missing_label = missing_label
-        self.one_hot = one_hot
-        self._output: Output = output
+        self.scale = options.scale
+        self.transform = options.transform
+        self.target_transform = options.target_transform
+        self.batch_transform = options.batch_transform
+        self.missing_label = -1 if options.missing_label is None else options.missing_label
+        self.one_hot = options.one_hot
+        self._output: Output = options.output
         name = self._output_type(dtype)
-        unit = is_unit(scale, shape, dtype, self._memory, self._place)
-        self._numbers = Spec(
-            unit, *mean_and_std(mean, std, self._memory, self.shape, is_picture(shape), unit), name
-        )
+        unit = is_unit(self.scale, shape, dtype, self._memory, self._place)
+        mean, std = mean_and_std(options.mean, options.std, self._memory, self.shape, is_picture(shape), unit)
+        self._numbers = Spec(unit, mean, std, name)
         self._check_range()
         self.class_to_idx: dict[Any, int] | None = None if class_to_idx is None else dict(class_to_idx)
         self._resolve_labels(label)

@@ -1,14 +1,41 @@
-"""Options of TableStream that are made numbers: its memory, and its place among the ranks."""
+"""The options of all streams of rows: their memory, their order, and their place among the ranks."""
 
 from __future__ import annotations
+
+import dataclasses
+from typing import Literal
 
 import torch
 
 from .. import errors
+from .._core.arguments import OptionGroup
 from .._core.units import bytes_of, exact
+from .blocks import Even
 
 _LEAST = 16 << 20  # of rows, and of what decodes them
 _MB = 10**6
+
+
+@dataclasses.dataclass(frozen=True)
+class StreamOptions(OptionGroup):
+    """Checked. :meth:`gofast.IterableDataset.from_table` explains each of them.
+
+    Raises:
+        OptionError: an option makes no sense.
+    """
+
+    memory: str | int = "1GB"
+    shuffle: Literal["block"] | None = None
+    seed: int | None = None
+    rank: int | None = None
+    world: int | None = None
+    even: Even = "drop"
+
+    def __post_init__(self) -> None:
+        if self.shuffle not in ("block", None, False):
+            raise errors.OptionError(f'shuffle={self.shuffle!r} is not "block" or None')
+        if self.even not in ("drop", "pad", "error"):
+            raise errors.OptionError(f'even={self.even!r} is not "drop", "pad" or "error"')
 
 
 def memory_bytes(memory: str | int) -> int:

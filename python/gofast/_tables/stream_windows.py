@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,10 @@ from .._core.table_operations import Piece
 from .blocks import BlockOrder, Stretch
 from .cells import Place
 from .opening import place, request_of
+from .sample_options import SampleOptions
 from .stream_passes import passes
 from .stream_source import Filled, Rooms, StreamSource
+from .table_options import TableOptions
 from .window import Some, Window
 
 if TYPE_CHECKING:
@@ -28,12 +31,12 @@ class StreamWindows:
 
     Args:
         source: the files, and what shapes their table.
-        options: RowDataset's.
+        options: of samples.
         most: bytes of rows that are in memory together.
         memory: see StreamSource.
     """
 
-    def __init__(self, source: dict[str, Any], options: dict[str, Any], most: int, memory: int) -> None:
+    def __init__(self, source: TableOptions, options: SampleOptions, most: int, memory: int) -> None:
         self._source, self._options, self._most, self._memory = source, options, most, memory
         self._kept: list[Window] = []  # all rows, in the order of the files
         self._fits = True  # as far as is known
@@ -43,7 +46,7 @@ class StreamWindows:
 
     def open(self) -> StreamSource:
         """The files, open in this process."""
-        return StreamSource(request_of(self._source)[2], self._memory)
+        return StreamSource(request_of(self._source)[1], self._memory)
 
     def in_order(self, source: StreamSource, usual: int) -> Iterator[Some]:
         """All rows, as they come in the files, which nobody has counted.
@@ -131,11 +134,11 @@ class StreamWindows:
                 row -= piece["rows"]
             raise AssertionError
 
-        return Window(memory, self._source["fill_value"], locate, self._options, end)
+        return Window(memory, self._source, locate, self._options, end)
 
     def _place(self, piece: Piece, row: int) -> Place:
         paths = request_of(self._source)[0]
-        return place({**self._source, "path": [paths[piece["file"]]]}, piece["row"] + row)
+        return place(dataclasses.replace(self._source, path=[paths[piece["file"]]]), piece["row"] + row)
 
 
 def _all(window: Window) -> torch.Tensor:

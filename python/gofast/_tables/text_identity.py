@@ -45,7 +45,8 @@ def _identity(name: str, option: Text) -> dict[str, Any]:
     if told is None and option.identity is None:
         raise errors.OptionError(
             f"text={name!r} and cache=: nothing tells this tokenizer from another one, whose ids the cache "
-            'may keep: give it a name, gofast.Text(tokenizer, identity="mine 1"), and another when it changes'
+            'may keep: give it a name, gofast.tokens.Text(tokenizer, identity="mine 1"), and another when it '
+            "changes"
         )
     return {"name": option.identity, "told": told}
 

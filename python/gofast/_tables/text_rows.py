@@ -47,7 +47,7 @@ class TextRows(RowDataset[Options]):
         return list(made)
 
     def text_lengths(self, column: str | None = None) -> IntArray:
-        """How many ids each row has, int64 [n]: what :class:`gofast.LengthGroupedSampler` sorts by.
+        """How many ids each row has, int64 [n]: what :class:`gofast.tokens.LengthGroupedSampler` sorts by.
 
         Args:
             column: of ``text=``; default the only one that has a tokenizer.

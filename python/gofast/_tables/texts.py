@@ -47,7 +47,9 @@ class Text:
         gofast.errors.OptionError: an option makes no sense.
 
     Example:
-        >>> letters = gofast.Text(lambda texts: [list(text.encode()) for text in texts], pad_token_id=0)
+        >>> def as_bytes(texts):
+        ...     return [list(text.encode()) for text in texts]
+        >>> letters = gofast.tokens.Text(as_bytes, pad_token_id=0)
         >>> train = gofast.TableDataset("flowers.csv", text={"colour": letters}, columns=[], label=None)
         >>> train[:]["input_ids"].tolist()
         [[114, 101, 100, 0], [98, 108, 117, 101]]
@@ -99,7 +101,7 @@ class Text:
         if value is None:
             raise errors.OptionError(
                 "the tokenizer has no pad_token_id: say what its ids are padded with, "
-                "gofast.Text(tokenizer, pad_token_id=0)"
+                "gofast.tokens.Text(tokenizer, pad_token_id=0)"
             )
         return operator.index(value)
 

@@ -6,8 +6,7 @@ import io
 import os
 import struct
 from collections.abc import Sequence
-from multiprocessing.context import get_spawning_popen
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -19,8 +18,12 @@ from .._core.regular_files import MappedFile, regular_file
 from .._core.stamp import Stamp
 from .._core.units import many
 from .._loader.core_dataset import CoreDataset, IntArray, joined
-from .._loader.view import View
+from .._loader.view import Line, View
 from .file_arrays import FileArray
+from .origin import Origin
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # What the core makes int64s of; gofast/table/tokens/tokens.go has the same.
 TYPES = ("uint8", "uint16", "uint32", "int8", "int16", "int32", "int64")
@@ -47,56 +50,44 @@ class Asked(NamedTuple):
     least: int
 
 
-class TokenFile(FileArray):
-    """The tokens of one file. Copies share it. A pickle opens the file again, unless it goes to a process
-    that is being spawned."""
+class TokenFile(Origin):
+    """One file, whose only array has its tokens."""
 
-    asked: Asked
+    holds = "tokens"
+    arrays: Sequence[FileArray]
 
-    @classmethod
-    def open(cls, asked: Asked) -> TokenFile:
-        """Maps a file.
+    def __init__(self, asked: Asked) -> None:
+        self._asked, self.path = asked, asked.path
+        self.arrays = self.open()
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """The tokens."""
+        return self.arrays[0].array
+
+    def check(self) -> None:
+        """Raises ChangedError if the file is not what it was."""
+        self.arrays[0].check()
+
+    def open(self) -> list[FileArray]:
+        """Maps the file.
 
         Raises:
-            gofast.errors.GofastError: as :class:`gofast.TokenDataset` says.
+            gofast.errors.GofastError: as :class:`gofast.tokens.TokenDataset` says.
         """
-        path = asked.path
+        path, least = self.path, self._asked.least
         with regular_file(path) as (fd, info):
-            dtype, count, offset = _layout(fd, info.st_size, asked)
-            if count < asked.least:
-                said = f"open {path}: {many(count, 'token')}, and the first sample needs {asked.least}"
+            dtype, count, offset = _layout(fd, info.st_size, self._asked)
+            if count < least:
+                said = f"open {path}: {many(count, 'token')}, and the first sample needs {least}"
                 raise errors.SchemaError(said).at(path=path)
             what = f"{count} tokens of {dtype}, mapped where they lie in {path}"
             mapped = MappedFile(path, Stamp.of(info))
-            made = cls(os.dup(fd), dtype, (count,), offset, mapped, runs_in="C", what=what)
-        made.asked = asked
-        return made
+            return [FileArray(os.dup(fd), dtype, (count,), offset, mapped, runs_in="C", what=what)]
 
-    def __copy__(self) -> TokenFile:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> TokenFile:
-        return self  # nobody writes to it
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if get_spawning_popen() is not None:
-            return _handed, (self.asked, self.handed())
-        return _opened_again, (self.asked, self.array.dtype.str, len(self.array))
-
-
-def _handed(asked: Asked, handed: tuple[Any, ...]) -> TokenFile:
-    made = TokenFile.taken(handed)
-    assert isinstance(made, TokenFile)
-    made.asked = asked
-    return made
-
-
-def _opened_again(asked: Asked, dtype: str, count: int) -> TokenFile:
-    made = TokenFile.open(asked)
-    if (made.array.dtype.str, len(made.array)) != (dtype, count):
-        said = f"{asked.path} has other tokens than when the dataset was pickled"
-        raise errors.ChangedError(said).at(path=asked.path)
-    return made
+    def explained(self) -> list[Line]:
+        """See the base class."""
+        return [("source", one.runs_in, one.what) for one in self.arrays]
 
 
 def _layout(fd: int, size: int, asked: Asked) -> tuple[np.dtype[Any], int, int]:

@@ -21,9 +21,10 @@ from .._loader.flights import FLIGHT_BYTES, FLIGHTS_AHEAD
 from .._loader.pulled import Batch
 from .._loader.stream import Stream, Ticket
 from .cells import Locate, Place, bad_cell, first_bad
-from .features import FillValue
 from .range import check_range
 from .rows import RowDataset
+from .sample_options import SampleOptions
+from .table_options import TableOptions
 
 
 class Window(RowDataset):
@@ -31,25 +32,25 @@ class Window(RowDataset):
 
     Args:
         memory: their table.
-        fill_value: the stream's.
+        source: the stream's files.
         locate: tells where a row stands in the files.
-        options: RowDataset's.
+        options: of samples.
         end: gives the memory back.
     """
 
     def __init__(
         self,
         memory: Memory,
-        fill_value: FillValue,
+        source: TableOptions,
         locate: Locate,
-        options: dict[str, Any],
+        options: SampleOptions,
         end: Callable[[], None] | None = None,
     ) -> None:
         self._memory = memory
-        self._fill_value, self._locate = fill_value, locate
+        self._source, self._locate = source, locate
         self._options, self._end = options, end
         self._pid = os.getpid()
-        super().__init__(**options)
+        super().__init__(options, source.label, source.classes)
 
     def end(self) -> None:
         """Nobody reads the rows any more."""
@@ -62,7 +63,7 @@ class Window(RowDataset):
         """These rows, in memory of their own."""
         numbers, locate = rows.numpy(), self._locate
         memory = CopiedMemory(self._memory, numbers)
-        return Window(memory, self._fill_value, lambda row: locate(int(numbers[row])), self._options)
+        return Window(memory, self._source, lambda row: locate(int(numbers[row])), self._options)
 
     def _core(self) -> CoreDataset:
         if self._pid != os.getpid():  # a forked process's library makes views that join none of its parent's
@@ -78,7 +79,7 @@ class Window(RowDataset):
             found = first_bad(features, lambda block: block != np.trunc(block)) or (0, 0)
             said = f"{features[found]} is a float, and dtype={self.dtype} is for integers: nothing is rounded"
             raise bad_cell(layout, self._locate, *found, f'{said}; give dtype="float32"')
-        check_range(self, self._fill_value, self._locate)
+        check_range(self, self._source.fill_value, self._locate)
 
 
 Some = tuple[Window, torch.Tensor]  # rows of it, int64

@@ -15,7 +15,8 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 from torchvision import transforms as T
 
 import gofast
-from gofast import ImageFiles, TableDataset, Text, errors
+from gofast import ImageFiles, TableDataset, errors
+from gofast.tokens import Text
 
 ROWS = 14
 TRANSFORMS = {

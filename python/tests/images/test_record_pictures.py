@@ -1,4 +1,4 @@
-"""ImageFiles.from_tfrecord: the batches that Pillow and torchvision make of the same bytes."""
+"""TFRecordDataset.images: the batches that Pillow and torchvision make of the same bytes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_batches_are_those_of_pillow_and_torchvision(
     tmp_path: Path, loader: Any, workers: int, transform: Any
 ) -> None:
     contents = pictures(COUNT)
-    ours = ImageFiles.from_tfrecord(written(tmp_path, contents), transform=transform)
+    ours = gofast.TFRecordDataset(written(tmp_path, contents)).images(transform=transform)
     options = {"batch_size": 5, "shuffle": True, "num_workers": workers}
     made, expected = epoch(loader(ours, **options)), epoch(DataLoader(Plain(contents, transform), **options))
     assert not difference(made, expected)
@@ -81,7 +81,7 @@ def test_spawned_workers_and_pickles(tmp_path: Path, packed: bool) -> None:
     paths = written(tmp_path, contents)
     for path in map(Path, paths if packed else []):
         path.write_bytes(gzip.compress(path.read_bytes()))
-    ours = ImageFiles.from_tfrecord(paths, transform=TRAIN, compression_type=kind)
+    ours = gofast.TFRecordDataset(paths, compression_type=kind).images(transform=TRAIN)
     options = {"batch_size": 4, "shuffle": True, "num_workers": 2}
     want = epoch(DataLoader(Plain(contents, TRAIN), **options))
     for dataset, more in (
@@ -94,7 +94,7 @@ def test_spawned_workers_and_pickles(tmp_path: Path, packed: bool) -> None:
 def test_samples_and_names(tmp_path: Path) -> None:
     contents = pictures(COUNT)
     paths = written(tmp_path, contents)
-    dataset = ImageFiles.from_tfrecord(paths, return_index=True)
+    dataset = gofast.TFRecordDataset(paths).images(return_index=True)
     image, label, index = dataset[7]
     assert (label, index, image.mode) == (21, 7, "RGB")
     assert image.tobytes() == Image.open(io.BytesIO(contents[7])).convert("RGB").tobytes()
@@ -103,17 +103,17 @@ def test_samples_and_names(tmp_path: Path) -> None:
     assert dataset.targets == [3 * i for i in range(COUNT)]
     with pytest.raises(errors.OptionError, match="cannot be changed"):
         dataset.samples = []
-    assert isinstance(ImageFiles.from_tfrecord(paths, None, TRAIN)[0], torch.Tensor)
-    assert ImageFiles.from_tfrecord(paths, image="image/encoded", target_transform=str)[2][1] == "6"
+    assert isinstance(gofast.TFRecordDataset(paths).images(None, TRAIN)[0], torch.Tensor)
+    assert gofast.TFRecordDataset(paths).images(image="image/encoded", target_transform=str)[2][1] == "6"
     for wrong in ({"return_path": True}, {"loader": Image.open}):
         with pytest.raises(errors.OptionError):
-            ImageFiles.from_tfrecord(paths, **wrong)  # type: ignore[arg-type]
+            gofast.TFRecordDataset(paths).images(**wrong)  # type: ignore[arg-type]
 
 
 def test_large_labels(tmp_path: Path) -> None:
     labels: list[Value] = [[i << 31] for i in range(COUNT)]
     paths = written(tmp_path, pictures(COUNT), big=labels)
-    dataset = ImageFiles.from_tfrecord(paths, "big", TRAIN)
+    dataset = gofast.TFRecordDataset(paths).images("big", TRAIN)
     assert [dataset[i][1] for i in (0, 1, 12)] == [0, 1 << 31, 12 << 31]
 
 
@@ -128,12 +128,12 @@ def test_features_that_are_not_right(tmp_path: Path) -> None:
         ("several", "x", "'x' is of type 'float', and 'byte' is needed"),
     ):
         with pytest.raises(errors.SchemaError, match=said):
-            ImageFiles.from_tfrecord(paths, label, image=image)
+            gofast.TFRecordDataset(paths).images(label, image=image)
     Path(paths[1]).write_bytes(framed([example({"image/encoded": [contents[0]]})]))
     with pytest.raises(
         errors.MissingValueError, match=r"b\[0\]: the record has no feature 'image/class/label'"
     ):
-        ImageFiles.from_tfrecord(paths)
+        gofast.TFRecordDataset(paths).images()
 
 
 @pytest.mark.filterwarnings("ignore::gofast.errors.BadSampleWarning")
@@ -142,12 +142,12 @@ def test_broken_pictures(tmp_path: Path) -> None:
     contents[6] = contents[0][:200]
     contents[7] = b""
     paths = written(tmp_path, contents)
-    strict = ImageFiles.from_tfrecord(paths, transform=TRAIN)
+    strict = gofast.TFRecordDataset(paths).images(transform=TRAIN)
     for sample, name in ((6, "b[1]"), (7, "b[2]")):
         with pytest.raises(errors.BadImageError) as refused:
             strict[sample]
         assert f"sample {sample}: {tmp_path}/{name}" in str(refused.value)
-    replacing = ImageFiles.from_tfrecord(paths, transform=TRAIN, on_error="replace")
+    replacing = gofast.TFRecordDataset(paths).images(transform=TRAIN, on_error="replace")
     assert len(epoch(gofast.DataLoader(replacing, 5))) == 3
     assert [*replacing.bad_samples()] == [f"{paths[1]}[1]", f"{paths[1]}[2]"]
 
@@ -156,7 +156,7 @@ def test_broken_pictures(tmp_path: Path) -> None:
 def test_a_file_that_changes_is_an_error(tmp_path: Path, loader: Any) -> None:
     contents = pictures(COUNT)
     paths = written(tmp_path, contents)
-    dataset = ImageFiles.from_tfrecord(paths, transform=T.Compose([T.Resize((16, 16)), T.ToTensor()]))
+    dataset = gofast.TFRecordDataset(paths).images(transform=T.Compose([T.Resize((16, 16)), T.ToTensor()]))
     written(tmp_path, contents[::-1])
     with pytest.raises(errors.ChangedError, match=r"a\[0\]: the file changed since it was opened; make the"):
         next(iter(loader(dataset, 4)))
@@ -174,7 +174,7 @@ def test_a_file_that_is_gone_or_changed_is_one_error(
     contents = pictures(COUNT)
     for kind in (errors.NotFoundError, errors.ChangedError):
         paths = written(tmp_path, contents)
-        dataset = ImageFiles.from_tfrecord(paths, transform=transform, on_error=on_error)
+        dataset = gofast.TFRecordDataset(paths).images(transform=transform, on_error=on_error)
         batches = iter(loader(dataset, 2, num_workers=workers))
         next(batches)
         if kind is errors.NotFoundError:

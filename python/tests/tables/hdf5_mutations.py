@@ -103,7 +103,7 @@ def main() -> None:
             want = by_h5py(path, name)
             print(number, name, "gofast", flush=True)
             try:
-                got = np.asarray(gofast.HDF5Dataset(path, name, limits={"memory": 1 << 26})[:][0])
+                got = np.asarray(gofast.ArrayDataset.from_hdf5(path, name, limits={"memory": 1 << 26})[:][0])
             except gofast.errors.GofastError as error:
                 kind = type(error).__name__
                 print(

@@ -158,7 +158,7 @@ def test_texts(name: str, kind: Any, codec: Any, tmp_path: Path) -> None:
     assert_same(made[:]["features"][:, 0].double(), torch.arange(500.0).double())
     holes = pa.array([None if i % 3 == 0 else word for i, word in enumerate(chosen)], kind)
     path = write(pa.table({"x": np.arange(500), "text": holes}), path, codec, 100)
-    made = TableDataset(path, label=None, text={"text": gofast.Text(missing="none")})
+    made = TableDataset(path, label=None, text={"text": gofast.tokens.Text(missing="none")})
     assert made[:]["text"] == ["none" if i % 3 == 0 else word for i, word in enumerate(chosen)]
     with pytest.raises(errors.MissingValueError) as caught:
         TableDataset(path, label="text")

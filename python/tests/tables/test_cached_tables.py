@@ -197,12 +197,12 @@ def test_nothing_of_somebody_else_is_replaced(tmp_path: Path) -> None:
     gofast.preprocess(TableDataset(DIGITS), made)
     with pytest.raises(errors.OptionError, match="a preprocessed set lies there"):
         TableDataset(DIGITS, cache=made)
-    with pytest.raises(errors.FormatError, match="open_set"):
+    with pytest.raises(errors.FormatError, match="ArrayDataset"):
         TableDataset(made)
     gofast.verify(made)
     TableDataset(DIGITS, cache=tmp_path / "t.cache")
     with pytest.raises(errors.FormatError, match="TableDataset"):
-        gofast.open_set(tmp_path / "t.cache")
+        gofast.ArrayDataset.open(tmp_path / "t.cache")
     assert (tmp_path / "pipe").is_fifo() and (tmp_path / "features.npy").exists()
 
 
@@ -388,7 +388,7 @@ def test_a_cache_beside_others_or_damaged_is_named(source: Path, tmp_path: Path)
     with pytest.raises(errors.FormatError, match="a cache of gofast"):
         TableDataset([cache, cache])
     with pytest.raises(errors.FormatError, match="a cache of gofast"):
-        gofast.TableStream(cache)
+        gofast.IterableDataset.from_table(cache)
     path = cache / "arrays.jsonl"
     data = bytearray(path.read_bytes())
     data[data.index(b'"arrays"') + 17] ^= 1

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pandas._libs.parsers import STR_NA_VALUES
 
 import gofast
-from gofast import TableDataset, TableStream, errors
+from gofast import TableDataset, errors
 from reference import assert_same, stored
 
 Write = Callable[..., Path]
@@ -138,7 +138,10 @@ def test_numbers_become_floats_as_those_of_their_column(rows: str, write: Write)
             cached = TableDataset(path, cache=path.parent / "t.cache", **options)
             assert cached[:]["features"].numpy().tobytes() == want
         for shuffled in ({}, {"shuffle": "block", "seed": 0}):
-            got = [row["features"].numpy().tobytes() for row in TableStream(path, **options, **shuffled)]
+            got = [
+                row["features"].numpy().tobytes()
+                for row in gofast.IterableDataset.from_table(path, **options, **shuffled)
+            ]
             assert sorted(got) == sorted(row.tobytes() for row in columns(path, kind))
 
 
@@ -228,7 +231,7 @@ def test_other_encodings(end: str, write: Write) -> None:
     options: dict[str, Any] = {"label": "farbe", "decimal": ",", "encoding": "cp1252"}
     ds = TableDataset(path, text="note", **options)
     assert (ds.columns, ds.classes, ds[:]["note"]) == (["größe"], ["blau", "grün"], ["süß", "€"])
-    rows = list(TableStream(path, exclude="note", classes=["blau", "grün"], **options))
+    rows = list(gofast.IterableDataset.from_table(path, exclude="note", classes=["blau", "grün"], **options))
     assert [(float(row["features"]), int(row["label"])) for row in rows] == [(1.5, 1), (2.5, 0)]
     with pytest.raises(errors.FormatError, match="encoding="):
         TableDataset(path, label="farbe", decimal=",")

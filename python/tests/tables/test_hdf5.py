@@ -1,4 +1,4 @@
-"""HDF5Dataset beside what everybody writes: h5py in ``__getitem__``, torch's loader and torchvision."""
+"""ArrayDataset.from_hdf5 beside what people write: h5py in ``__getitem__``, torch's loader, torchvision."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from torchvision.transforms import v2
 
 import fresh
 import gofast
-from gofast import HDF5Dataset, errors
+from gofast import ArrayDataset, errors
 from gofast._loader.native_dataset import Refusal, resolve
 from same import difference
 
@@ -121,7 +121,7 @@ def test_random_datasets(seed: int, tmp_path: Path) -> None:
             if made.maxshape[0] is None:
                 made.resize(count + d.randint(0, 5), 0)
                 made.resize(count, 0)
-    ours, theirs = HDF5Dataset(path, "x", "y"), Lazy(path, "x", "y")
+    ours, theirs = ArrayDataset.from_hdf5(path, "x", "y"), Lazy(path, "x", "y")
     assert not isinstance(resolve(ours), Refusal)
     for i in {0, count - 1, -1, d.randrange(count)}:
         want = tuple(map(torch.from_numpy, theirs[i]))
@@ -137,7 +137,7 @@ def test_workers_and_samplers(loader: Any, packed: dict[str, Any], tmp_path: Pat
     with h5py.File(path, "w") as file:
         file.create_dataset("x", data=values(d, "<f4", (203, 3, 4)), **packed)
         file["y"] = np.arange(203)
-    ours, theirs = HDF5Dataset(path, "x", "y"), Lazy(path, "x", "y")
+    ours, theirs = ArrayDataset.from_hdf5(path, "x", "y"), Lazy(path, "x", "y")
     weights = torch.rand(203, generator=torch.Generator().manual_seed(2))
     for sampler in (None, torch.utils.data.WeightedRandomSampler(weights.tolist(), 77)):
         for workers in (0, 2):
@@ -173,7 +173,7 @@ def test_pictures(colours: tuple[int, ...], transform: Any, packed: dict[str, An
     with h5py.File(path, "w") as file:
         file.create_dataset("x", data=values(random.Random(0), "u1", (37, 18, 19, *colours)), **packed)
         file["y"] = np.arange(37, dtype=np.uint8)
-    ours = HDF5Dataset(path, "x", "y", transform=transform)
+    ours = ArrayDataset.from_hdf5(path, "x", "y", transform=transform)
     assert not isinstance(resolve(ours), Refusal)
     theirs = Lazy(path, "x", "y", transform=as_picture(transform))
     check(ours, theirs)
@@ -185,7 +185,7 @@ def test_pictures(colours: tuple[int, ...], transform: Any, packed: dict[str, An
 
 def test_pictures_as_tensors(tmp_path: Path) -> None:
     path = written(tmp_path / "a.h5", x=values(random.Random(0), "u1", (37, 3, 18, 19)), y=np.arange(37))
-    ours = HDF5Dataset(path, "x", "y", transform=TENSOR)
+    ours = ArrayDataset.from_hdf5(path, "x", "y", transform=TENSOR)
     assert not isinstance(resolve(ours), Refusal)
     check(ours, Lazy(path, "x", "y", transform=lambda x: TENSOR(torch.from_numpy(x))))
 
@@ -203,15 +203,15 @@ def test_columns_and_options(tmp_path: Path) -> None:
         file["other"] = np.zeros(50, "f8")
     inside = [f"in/{name}" for name in names]
     matrix = np.stack([*columns.values()], 1)
-    ours = HDF5Dataset(path, inside, "y", mean=1.0, std=2.0, output="dict", one_hot=5)
+    ours = ArrayDataset.from_hdf5(path, inside, "y", mean=1.0, std=2.0, output="dict", one_hot=5)
     theirs = gofast.ArrayDataset(matrix, np.arange(50) % 5, mean=1.0, std=2.0, output="dict", one_hot=5)
     check(ours, theirs)
-    assert HDF5Dataset(path, ["in/a"])[3][0].shape == (1,)
+    assert ArrayDataset.from_hdf5(path, ["in/a"])[3][0].shape == (1,)
     for names_, why in ((["in/a", "short"], "alike"), (["in/a", "other"], "alike")):
         with pytest.raises(errors.SchemaError, match=why):
-            HDF5Dataset(path, names_)
+            ArrayDataset.from_hdf5(path, names_)
     with pytest.raises(errors.SchemaError, match="first dimension"):
-        HDF5Dataset(path, "in/a", "short")
+        ArrayDataset.from_hdf5(path, "in/a", "short")
 
 
 # -- what is not simple ----------------------------------------------------------
@@ -352,7 +352,7 @@ def test_who_reads_it(make: Callable[[Any], None], tmp_path: Path) -> None:
         make(file)
     with h5py.File(path) as file:
         want = torch.from_numpy(file["x"][()])
-    ours = HDF5Dataset(path, "x")
+    ours = ArrayDataset.from_hdf5(path, "x")
     assert difference(ours[:][0], want, strides=len(want) > 0) == ""
     name, runs_in, what = gofast.explain(ours).lines[0]
     pattern = KINDS[make][1]
@@ -375,7 +375,7 @@ def test_values_that_only_chance_knows(chunk: int | None, tmp_path: Path) -> Non
         if chunk is not None:
             h5py.Dataset(made)[2] = 5
     with pytest.raises(errors.UnsupportedError, match="not all of it was written"):
-        HDF5Dataset(tmp_path / "a.h5", "x")
+        ArrayDataset.from_hdf5(tmp_path / "a.h5", "x")
 
 
 def test_values_that_are_no_numbers(tmp_path: Path) -> None:
@@ -405,44 +405,44 @@ def test_values_that_are_no_numbers(tmp_path: Path) -> None:
         ("x", errors.SchemaError, "none of this name; the file has"),
     ):
         with pytest.raises(kind, match=why):
-            HDF5Dataset(path, name)
+            ArrayDataset.from_hdf5(path, name)
 
 
 def test_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(errors.NotFoundError, match="No such file"):
-        HDF5Dataset(tmp_path / "none.h5", "x")
+        ArrayDataset.from_hdf5(tmp_path / "none.h5", "x")
     (tmp_path / "text.h5").write_text("no")
     with pytest.raises(errors.FormatError, match="h5py cannot open"):
-        HDF5Dataset(tmp_path / "text.h5", "x")
+        ArrayDataset.from_hdf5(tmp_path / "text.h5", "x")
     path = written(tmp_path / "a.h5", x=np.zeros(3))
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(errors.DamagedError, match="h5py cannot open"):
-        HDF5Dataset(path, "x")
+        ArrayDataset.from_hdf5(path, "x")
     os.mkfifo(tmp_path / "pipe.h5")
     for name in ("pipe.h5", "."):
         with pytest.raises(errors.ReadError, match="not a regular file"):
-            HDF5Dataset(tmp_path / name, "x")
+            ArrayDataset.from_hdf5(tmp_path / name, "x")
     for given in (None, [path], b"a"):
         with pytest.raises(errors.OptionError, match="not a path"):
-            HDF5Dataset(given, "x")  # type: ignore[arg-type]
+            ArrayDataset.from_hdf5(given, "x")  # type: ignore[arg-type]
     for name in (3, [], [3], None):
         with pytest.raises(errors.OptionError, match="a dataset's name"):
-            HDF5Dataset(path, name)  # type: ignore[arg-type]
+            ArrayDataset.from_hdf5(path, name)  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(errors.UnsupportedError, match="pip install h5py"):
-        HDF5Dataset(path, "x")
+        ArrayDataset.from_hdf5(path, "x")
 
 
 def test_a_file_that_is_being_written(tmp_path: Path) -> None:
     path = written(tmp_path / "a.h5", x=np.zeros(3))
     with h5py.File(path, "r+"), pytest.raises(errors.ReadError, match="open for writing"):
-        HDF5Dataset(path, "x")
+        ArrayDataset.from_hdf5(path, "x")
     with open(path, "rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)  # as HDF5 in another process does
         with pytest.raises(errors.ReadError, match=r"lock.*HDF5_USE_FILE_LOCKING"):
-            HDF5Dataset(path, "x")
+            ArrayDataset.from_hdf5(path, "x")
     with h5py.File(path):
-        assert len(HDF5Dataset(path, "x")) == 3
+        assert len(ArrayDataset.from_hdf5(path, "x")) == 3
 
 
 # -- afterwards ------------------------------------------------------------------
@@ -456,7 +456,7 @@ def test_a_file_that_is_written_to_is_an_error(
     workers: int, loader: Any, transform: Any, tmp_path: Path
 ) -> None:
     path = written(tmp_path / "a.h5", x=values(random.Random(0), "u1", (600, 8, 9)), y=np.arange(600))
-    ours = HDF5Dataset(path, "x", "y", transform=transform)
+    ours = ArrayDataset.from_hdf5(path, "x", "y", transform=transform)
     made = iter(loader(ours, batch_size=2, num_workers=workers))
     next(made)
     with h5py.File(path, "r+") as file:
@@ -472,7 +472,7 @@ def test_a_file_that_is_written_to_is_an_error(
 def test_a_file_that_is_removed_or_replaced(tmp_path: Path) -> None:
     x = values(random.Random(0), "<f4", (60, 5))
     path = written(tmp_path / "a.h5", x=x)
-    ours = HDF5Dataset(path, "x")
+    ours = ArrayDataset.from_hdf5(path, "x")
     pickled = pickle.dumps(ours)
     os.replace(written(tmp_path / "b.h5", x=x * 2), path)
     assert difference(ours[:][0], torch.from_numpy(x)) == ""
@@ -497,7 +497,7 @@ def test_workers_need_no_h5py(method: str, tmp_path: Path) -> None:
     with h5py.File(path, "w") as file:
         file["x"] = values(random.Random(0), "<f4", (60, 5))
         file.create_dataset("y", data=np.arange(60), compression="gzip")
-    ours, theirs = HDF5Dataset(path, "x", "y"), Lazy(path, "x", "y")
+    ours, theirs = ArrayDataset.from_hdf5(path, "x", "y"), Lazy(path, "x", "y")
     want = batches(DataLoader(theirs, batch_size=7))
     path.unlink()  # nor do they open it
     options: Any = {"num_workers": 2, "multiprocessing_context": method, "worker_init_fn": without_h5py}
@@ -516,23 +516,23 @@ def test_memory_is_asked_for_beforehand(tmp_path: Path) -> None:
         file["a"], file["b"] = np.zeros(1000), np.zeros(1000)
     for name in ("huge", "unwritten"):
         with pytest.raises(errors.LimitError, match=f"{1 << 52} bytes"):
-            HDF5Dataset(path, name)
+            ArrayDataset.from_hdf5(path, name)
     with pytest.raises(errors.LimitError, match=r"800000 bytes.*gofast\.convert"):
-        HDF5Dataset(path, "x", limits={"memory": 700_000})
+        ArrayDataset.from_hdf5(path, "x", limits={"memory": 700_000})
     with pytest.raises(errors.LimitError, match=r"16000 bytes.*fewer columns"):
-        HDF5Dataset(path, ["a", "b"], limits={"memory": 15_000})
+        ArrayDataset.from_hdf5(path, ["a", "b"], limits={"memory": 15_000})
     with pytest.raises(errors.LimitError):
-        HDF5Dataset(path, "x", "x", limits={"memory": 1_500_000})
-    assert len(HDF5Dataset(path, "x", limits={"memory": 3_000_000})) == 1000
+        ArrayDataset.from_hdf5(path, "x", "x", limits={"memory": 1_500_000})
+    assert len(ArrayDataset.from_hdf5(path, "x", limits={"memory": 3_000_000})) == 1000
 
 
 PEAK = """
 import sys, gofast
 def most():  # ru_maxrss would be that of whoever started this process
     return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) >> 10
-gofast.HDF5Dataset(sys.argv[1], "small")  # what starting the engine takes
+gofast.ArrayDataset.from_hdf5(sys.argv[1], "small")  # what starting the engine takes
 before = most()
-ours = gofast.HDF5Dataset(sys.argv[1], "x")
+ours = gofast.ArrayDataset.from_hdf5(sys.argv[1], "x")
 assert all(ours[i][0].sum() == 0 for i in range(len(ours)))
 print(most() - before)
 """
@@ -581,12 +581,12 @@ def test_a_lying_index(
         return index
 
     monkeypatch.setattr(hdf5, "chunk_index", lying)
-    ours = HDF5Dataset(path, "x")  # h5py finds no such chunk, and reads what there is
+    ours = ArrayDataset.from_hdf5(path, "x")  # h5py finds no such chunk, and reads what there is
     assert "does not lead to" in gofast.explain(ours)
     assert ours[:][0].flatten().tolist() == list(range(24))
     monkeypatch.setattr(hdf5, "as_read", lambda _, index, *rest: index)
     with pytest.raises(errors.DamagedError, match=why) as caught:
-        HDF5Dataset(path, "x")
+        ArrayDataset.from_hdf5(path, "x")
     assert caught.value.path == str(path) and caught.value.column == "x"
 
 
@@ -604,7 +604,7 @@ def test_a_damaged_chunk_is_named(packed: dict[str, Any], why: str, tmp_path: Pa
         content[at] ^= 0xFF
     path.write_bytes(content)
     with pytest.raises(errors.DamagedError, match=rf"chunk \[400\].*{why}") as caught:
-        HDF5Dataset(path, "x")
+        ArrayDataset.from_hdf5(path, "x")
     assert (caught.value.path, caught.value.column) == (str(path), "x")
     assert caught.value.offset == place.byte_offset
 
@@ -625,7 +625,7 @@ def test_h5py_has_the_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(hdf5, "chunk_index", lying)
     for why in ("does not lead to", "other values"):
-        ours = HDF5Dataset(path, "x")
+        ours = ArrayDataset.from_hdf5(path, "x")
         assert ours[:][0].tolist() == list(range(12))
         assert why in gofast.explain(ours)
         monkeypatch.setattr(hdf5, "as_read", lambda _, index, *rest: index)

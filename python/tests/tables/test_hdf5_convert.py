@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import gofast
-from gofast import HDF5Dataset, TableDataset, convert, errors
+from gofast import ArrayDataset, TableDataset, convert, errors
 from gofast._command import main
 from same import difference
 
@@ -61,7 +61,7 @@ def test_random_datasets_keep_their_values(seed: int, tmp_path: Path) -> None:
     for name, x in want.items():
         x = x.astype(x.dtype.newbyteorder("="))
         assert (got[name].dtype, got[name].shape, got[name].tobytes()) == (x.dtype, x.shape, x.tobytes())
-        ours = HDF5Dataset(tmp_path / "out.h5", name)
+        ours = ArrayDataset.from_hdf5(tmp_path / "out.h5", name)
         assert gofast.explain(ours).lines[0][1] == ("C" if x.size else "h5py")  # mapped where it lies
 
 
@@ -114,7 +114,7 @@ def test_a_table_into_hdf5(kind: str, tmp_path: Path) -> None:
     }
     assert got["features"].tobytes() == x.tobytes()
     assert (got["label"] == frame["label"]).all() and (got["other"] == frame["other"]).all()
-    ours = HDF5Dataset(tmp_path / "out.h5", "features", "label")
+    ours = ArrayDataset.from_hdf5(tmp_path / "out.h5", "features", "label")
     assert [line[1] for line in gofast.explain(ours).lines[:2]] == ["C", "C"]
 
 
@@ -176,17 +176,17 @@ def test_a_full_disk_leaves_what_was_there(source: Path, tmp_path: Path) -> None
 
 
 def test_a_file_larger_than_the_memory_allowed(tmp_path: Path) -> None:
-    """What the error of HDF5Dataset says to do."""
+    """What the error of ArrayDataset.from_hdf5 says to do."""
     path = tmp_path / "in.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset(
             "x", data=np.arange(1 << 17).reshape(512, 256), chunks=(30, 70), compression="gzip"
         )
     with pytest.raises(errors.LimitError, match=r"gofast\.convert\('.*in\.h5', \"new\.h5\"\)"):
-        HDF5Dataset(path, "x", limits={"memory": 1 << 19})
+        ArrayDataset.from_hdf5(path, "x", limits={"memory": 1 << 19})
     convert(path, tmp_path / "new.h5", limits={"memory": 1 << 19})
     assert (
-        HDF5Dataset(tmp_path / "new.h5", "x", limits={"memory": 1 << 19})[:][0]
+        ArrayDataset.from_hdf5(tmp_path / "new.h5", "x", limits={"memory": 1 << 19})[:][0]
         .flatten()
         .equal(torch.arange(1 << 17))
     )

@@ -1,4 +1,4 @@
-"""HDF5Dataset beside h5py: whatever HDF5 can store, written by its own low-level calls at random."""
+"""ArrayDataset.from_hdf5 beside h5py: what HDF5 can store, written by its low-level calls at random."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torch.utils.data import ConcatDataset, DataLoader
 
 import fresh
 import gofast
-from gofast import ArrayDataset, HDF5Dataset, errors
+from gofast import ArrayDataset, errors
 from same import difference
 
 VERSIONS = ["earliest", "v108", "v110", "v112", "v114", "latest"]
@@ -150,7 +150,7 @@ def test_random_storage(seed: int, tmp_path: Path) -> None:
             write(d, file, name)
     for name in names:
         stored = by_h5py(path, name)
-        ours = HDF5Dataset(path, name)
+        ours = ArrayDataset.from_hdf5(path, name)
         want = torch.from_numpy(stored.astype(stored.dtype.newbyteorder("=")))
         wrong = difference(ours[:][0], want, strides=False)
         assert not wrong or undetermined(path, name, stored), (wrong, gofast.explain(ours))
@@ -161,7 +161,7 @@ def test_chunks_behind_a_user_block_are_decoded_here(tmp_path: Path) -> None:
     path, x = tmp_path / "a.mat", np.arange(300).reshape(60, 5)
     with h5py.File(path, "w", userblock_size=512) as file:
         file.create_dataset("x", data=x, chunks=(7, 2), compression="gzip")
-    ours = HDF5Dataset(path, "x")
+    ours = ArrayDataset.from_hdf5(path, "x")
     assert ours[:][0].tolist() == x.tolist()
     assert gofast.explain(ours).lines[0][1] == "Go"
 
@@ -175,7 +175,7 @@ def test_room_for_more_than_there_is(tmp_path: Path) -> None:
         plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         made = h5py.h5d.create(file.id, b"x", H5T.NATIVE_INT32, h5py.h5s.create_simple((5,), (31,)), plist)
         h5py.Dataset(made)[:] = np.arange(5)
-    assert HDF5Dataset(path, "x")[:][0].tolist() == [*range(5)]
+    assert ArrayDataset.from_hdf5(path, "x")[:][0].tolist() == [*range(5)]
 
 
 def test_many_chunks(tmp_path: Path) -> None:
@@ -183,16 +183,16 @@ def test_many_chunks(tmp_path: Path) -> None:
     for version in ("earliest", "latest"):
         with h5py.File(path, "w", libver=version) as file:
             file.create_dataset("x", data=x, chunks=(1,), maxshape=(None,), compression="gzip")
-        assert HDF5Dataset(path, "x")[:][0].equal(torch.from_numpy(x))
+        assert ArrayDataset.from_hdf5(path, "x")[:][0].equal(torch.from_numpy(x))
 
 
 def test_a_chunk_that_is_larger_than_the_data(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
         file.create_dataset("x", data=np.arange(9), chunks=(1 << 20,), maxshape=(None,), compression="gzip")
-    assert HDF5Dataset(path, "x", limits={"memory": 1 << 26})[:][0].tolist() == [*range(9)]
+    assert ArrayDataset.from_hdf5(path, "x", limits={"memory": 1 << 26})[:][0].tolist() == [*range(9)]
     with pytest.raises(errors.LimitError, match="a chunk that is decoded"):
-        HDF5Dataset(path, "x", limits={"memory": 1 << 20})
+        ArrayDataset.from_hdf5(path, "x", limits={"memory": 1 << 20})
 
 
 def test_names(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_names(tmp_path: Path) -> None:
         file["elsewhere"] = h5py.ExternalLink("none.h5", "/x")
         file["type"] = np.dtype("<f8")
     for name in ("a/b c/größe.x", "/a/b c/größe.x", "a//b c/./größe.x", "soft", "hard"):
-        assert HDF5Dataset(path, name)[:][0].tolist() == [*range(7)]
+        assert ArrayDataset.from_hdf5(path, name)[:][0].tolist() == [*range(7)]
     for name, why in (
         ("", "none of this name"),
         ("a\0b", "none of this name"),
@@ -216,7 +216,7 @@ def test_names(tmp_path: Path) -> None:
         ("type", "a datatype"),
     ):
         with pytest.raises(errors.SchemaError, match=why):
-            HDF5Dataset(path, name)
+            ArrayDataset.from_hdf5(path, name)
 
 
 def test_a_filter_that_h5py_lacks(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_filter_that_h5py_lacks(tmp_path: Path) -> None:
         made = h5py.h5d.create(file.id, b"x", H5T.NATIVE_INT32, h5py.h5s.create_simple((4,)), plist)
         made.write_direct_chunk((0,), zlib.compress(bytes(16)))
     with pytest.raises(errors.UnsupportedError, match=r"32015.*hdf5plugin"):
-        HDF5Dataset(path, "x")
+        ArrayDataset.from_hdf5(path, "x")
 
 
 def test_thousands_of_columns(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_thousands_of_columns(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, most))
     try:
-        ours = HDF5Dataset(path, names, limits={"memory": 1 << 20})
+        ours = ArrayDataset.from_hdf5(path, names, limits={"memory": 1 << 20})
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert ours[:][0].tolist() == [[i + k for i in range(300)] for k in range(5)]
@@ -256,7 +256,7 @@ def test_mapped_files_beside_arrays(first: int, tmp_path: Path) -> None:
     path, x = tmp_path / "a.h5", np.arange(200.0).reshape(50, 4)
     with h5py.File(path, "w") as file:
         file["x"], file["y"] = x, np.arange(50)
-    parts: list[Any] = [HDF5Dataset(path, "x", "y"), ArrayDataset(x, np.arange(50))]
+    parts: list[Any] = [ArrayDataset.from_hdf5(path, "x", "y"), ArrayDataset(x, np.arange(50))]
     both = ConcatDataset(parts[first:] + parts[:first])
     for loader in (gofast.DataLoader, DataLoader):
         features, labels = zip(*loader(both, batch_size=8), strict=True)
@@ -273,7 +273,7 @@ def test_arrays_that_are_looked_at_directly(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
         file["x"], file["y"] = np.arange(6), np.arange(6)
-    ours = HDF5Dataset(path, "x", "y")
+    ours = ArrayDataset.from_hdf5(path, "x", "y")
     ours.targets[0] = 7  # a copy
     assert ours.targets.tolist() == [*range(6)] and [t.tolist() for t in ours.tensors] == [[*range(6)]] * 2
     with h5py.File(path, "r+") as file:
@@ -290,7 +290,7 @@ def test_the_users_own_handles_live_on(tmp_path: Path) -> None:
     with h5py.File(path) as mine:
         x = mine["x"]
         for _ in range(2):
-            assert HDF5Dataset(path, "x")[:][0].tolist() == x[:].tolist() == [*range(50)]
+            assert ArrayDataset.from_hdf5(path, "x")[:][0].tolist() == x[:].tolist() == [*range(50)]
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     def once() -> int:
         for names in (["x", "y"], ["big", "y"], ["x", "bad"], ["y", "none"]):
             try:
-                HDF5Dataset(path, *names)
+                ArrayDataset.from_hdf5(path, *names)
             except (errors.DamagedError, errors.SchemaError):
                 pass
         gc.collect()
@@ -326,10 +326,10 @@ path, name, where = sys.argv[1:]
 def later():
     time.sleep(float(where))
     os.kill(os.getpid(), signal.SIGINT)
-gofast.HDF5Dataset(path, "small")
+gofast.ArrayDataset.from_hdf5(path, "small")
 threading.Thread(target=later, daemon=True).start()
 try:
-    gofast.HDF5Dataset(path, name)
+    gofast.ArrayDataset.from_hdf5(path, name)
     print("opened")
 except KeyboardInterrupt:
     print("interrupted")
@@ -359,7 +359,7 @@ def test_two_threads_open_files(tmp_path: Path) -> None:
 
     def many(i: int) -> None:
         for _ in range(10):
-            got = HDF5Dataset(tmp_path / f"{i}.h5", "x")[:][0]
+            got = ArrayDataset.from_hdf5(tmp_path / f"{i}.h5", "x")[:][0]
             if not got.equal(torch.arange(5000) + i):
                 wrong.append(got)
 

@@ -1,4 +1,4 @@
-"""HDF5Stream beside h5py: a dataset of torch's that reads the same rows one by one, and torch's loader."""
+"""IterableDataset.from_hdf5 beside h5py: a dataset that reads its rows one by one, and torch's loader."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
-from gofast import HDF5Dataset, HDF5Stream, errors
+from gofast import ArrayDataset, errors
 from gofast._core import table_operations
 from gofast._core.memory import Room
 from gofast._tables import blocks, stream_options
 from gofast._tables.blocks import Drawn
+from gofast.typing import HDF5Stream
 from same import difference
 
 NUMBERS = ["u1", "i1", "u2", "<i2", "<i4", "<i8", "<f2", "<f4", "<f8", "?", "<c8"]
@@ -118,7 +119,7 @@ def test_random_files(seed: int, tmp_path: Path) -> None:
     ours = None
     for _ in range(3):  # what it asks for is enough: once for each that is kept whole, and for windows
         try:
-            ours = HDF5Stream(path, "x", "y", memory=memory, shuffle=shuffle, seed=seed)
+            ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=memory, shuffle=shuffle, seed=seed)
             break
         except errors.LimitError as error:
             found = re.search(
@@ -164,7 +165,9 @@ def as_picture(transform: Any) -> Callable[[Any], Any]:
 @pytest.mark.parametrize("shape", [(16, 16, 3), (14, 16)])
 def test_pictures_and_what_they_draw(transform: Any, shape: tuple[int, ...], tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", *shape)
-    ours = HDF5Stream(path, "x", "y", memory=160_000, shuffle="block", seed=1, transform=transform)
+    ours = gofast.IterableDataset.from_hdf5(
+        path, "x", "y", memory=160_000, shuffle="block", seed=1, transform=transform
+    )
     theirs = Rows(path, order_of(ours), as_picture(transform))
     want = batches(DataLoader(theirs, 32))
     assert len(ours._windows().blocks) > 4
@@ -176,7 +179,7 @@ def test_what_a_transform_keeps_stays(tmp_path: Path) -> None:
     """The window's memory has other rows later."""
     path, kept = pictures(tmp_path / "a.h5", 16, 16), list[Any]()
     transform = v1.Compose([v1.Lambda(lambda picture: kept.append(picture) or picture), v1.ToTensor()])
-    ours = HDF5Stream(path, "x", memory=100_000, transform=transform)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", memory=100_000, transform=transform)
     (want,) = (torch.cat([x for (x,) in gofast.DataLoader(ours, 32)]),)
     got = torch.stack([v1.functional.to_tensor(picture) for picture in kept])
     assert torch.equal(got, want)
@@ -194,24 +197,31 @@ def test_options_are_those_of_a_dataset(tmp_path: Path) -> None:
         {"dtype": "float64", "target_transform": lambda y: y + 1},
         {"batch_transform": lambda x: x.float() * 2, "keys": ("a", "b"), "output": "dict"},
     ):
-        whole = HDF5Dataset(path, "x", "y", **options)
-        ours = HDF5Stream(path, "x", "y", memory=100_000, shuffle="block", seed=5, **options)
+        whole = ArrayDataset.from_hdf5(path, "x", "y", **options)
+        ours = gofast.IterableDataset.from_hdf5(
+            path, "x", "y", memory=100_000, shuffle="block", seed=5, **options
+        )
         assert (ours.shape, ours.dtype, ours.keys) == (whole.shape, whole.dtype, whole.keys)
         for kind in (gofast.DataLoader, DataLoader):
             want = [*DataLoader(whole, 33, sampler=order_of(ours))]
             assert difference([*kind(ours, batch_size=33)], want) == "", options
-    columns = HDF5Stream(path, ["a", "b"], memory=100_000)
+    columns = gofast.IterableDataset.from_hdf5(path, ["a", "b"], memory=100_000)
     assert torch.equal(next(iter(gofast.DataLoader(columns, 500)))[0][:, 0], torch.arange(500.0).double())
     with pytest.raises(errors.BadValueError, match=r"row \d+: label 6") as caught:
-        [*gofast.DataLoader(HDF5Stream(path, "x", "y", memory=100_000, shuffle="block", one_hot=6), 9)]
+        [
+            *gofast.DataLoader(
+                gofast.IterableDataset.from_hdf5(path, "x", "y", memory=100_000, shuffle="block", one_hot=6),
+                9,
+            )
+        ]
     assert caught.value.row is not None and caught.value.row % 7 == 6
     for wrong in ({"mean": "auto", "std": "auto"}, {"shuffle": True}, {"memory": "much"}, {"one_hot": 0}):
         with pytest.raises(errors.OptionError):
-            HDF5Stream(path, "x", "y", **wrong)
+            gofast.IterableDataset.from_hdf5(path, "x", "y", **wrong)
     with pytest.raises(errors.SchemaError, match="500 and 3 rows"):
         with h5py.File(path, "a") as file:
             file["z"] = np.arange(3)
-        HDF5Stream(path, "x", "z")
+        gofast.IterableDataset.from_hdf5(path, "x", "z")
 
 
 def test_each_chunk_is_decoded_once_an_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +233,7 @@ def test_each_chunk_is_decoded_once_an_epoch(tmp_path: Path, monkeypatch: pytest
             asked.extend(config["rows"])
             return task.begin(config, keep)
 
-    ours = HDF5Stream(path, "x", "y", memory=300_000, shuffle="block", seed=0)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=300_000, shuffle="block", seed=0)
     monkeypatch.setattr(table_operations, "unchunk_rows", Noted())
     orders = []
     for epoch in range(3):
@@ -243,12 +253,12 @@ def test_two_large_datasets_with_other_chunks(tmp_path: Path) -> None:
         file.create_dataset("x", data=values, chunks=(60, 40), compression="gzip")
         file.create_dataset("y", data=values, chunks=(90, 100), compression="gzip")
         file.create_dataset("z", data=values, chunks=(77, 100), compression="gzip")
-    ours = HDF5Stream(path, "x", "y", memory=300_000, shuffle="block", seed=2)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=300_000, shuffle="block", seed=2)
     assert all(run.start % 180 == 0 for run in ours._windows().blocks)
     want = batches(DataLoader(Rows(path, order_of(ours)), 50))
     assert difference(batches(gofast.DataLoader(ours, 50)), want) == ""
     with pytest.raises(errors.LimitError, match="60 of a chunk of 'x', 77 of a chunk of 'z'"):
-        HDF5Stream(path, "x", "z", memory=300_000)
+        gofast.IterableDataset.from_hdf5(path, "x", "z", memory=300_000)
 
 
 # -- memory ------------------------------------------------------------------------
@@ -258,10 +268,10 @@ PEAK = """
 import sys, torch, gofast
 def most():
     return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) >> 10
-small = gofast.HDF5Stream(sys.argv[1], "small", "y", memory="40MB", shuffle="block", seed=0)
+small = gofast.IterableDataset.from_hdf5(sys.argv[1], "small", "y", memory="40MB", shuffle="block", seed=0)
 for batch in gofast.DataLoader(small, 64): pass  # what starting the engine takes
 before, total = most(), 0
-ours = gofast.HDF5Stream(sys.argv[1], "x", "y", memory="40MB", shuffle="block", seed=0)
+ours = gofast.IterableDataset.from_hdf5(sys.argv[1], "x", "y", memory="40MB", shuffle="block", seed=0)
 for epoch in range(3):
     for x, y in gofast.DataLoader(ours, 64):
         total += len(x)
@@ -290,7 +300,9 @@ def test_an_epochs_memory_needs_no_garbage_collection(tmp_path: Path) -> None:
         return sum(type(one) is Room or type(one).__name__ == "_Window" for one in gc.get_objects())
 
     for option in (None, transform, lambda x: x):
-        ours = HDF5Stream(path, "x", "y", memory=160_000, shuffle="block", transform=option)
+        ours = gofast.IterableDataset.from_hdf5(
+            path, "x", "y", memory=160_000, shuffle="block", transform=option
+        )
         gc.collect()
         before = alive()
         gc.disable()
@@ -312,7 +324,7 @@ def test_a_chunk_that_is_too_large_is_an_error_at_the_start(tmp_path: Path) -> N
     with pytest.raises(errors.LimitError, match=r"50 of a chunk of 'x': they need memory=") as caught:
         HDF5Stream(path, "x", memory=SMALL)
     needed = int(str(caught.value).partition("memory=")[2].partition(",")[0])
-    ours = HDF5Stream(path, "x", memory=needed)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", memory=needed)
     assert torch.equal(torch.cat([x for (x,) in gofast.DataLoader(ours, 32)]), torch.from_numpy(data))
 
 
@@ -327,7 +339,7 @@ def without_h5py(_: int) -> None:
 @pytest.mark.parametrize("shuffle", ["block", None])
 def test_workers_share_an_epoch(method: str, shuffle: Any, tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 16, 16, 3)
-    ours = HDF5Stream(path, "x", "y", memory=160_000, shuffle=shuffle, seed=1)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=160_000, shuffle=shuffle, seed=1)
     loader = DataLoader(ours, 32, num_workers=3, multiprocessing_context=method, worker_init_fn=without_h5py)
     got = [*loader]
     rows = torch.cat([y for _, y in got])
@@ -340,10 +352,12 @@ def test_workers_share_an_epoch(method: str, shuffle: Any, tmp_path: Path) -> No
 @pytest.mark.parametrize("even", ["drop", "pad"])
 def test_ranks_share_an_epoch(even: Any, tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 8, 8, count=401, chunk=8)
-    whole = order_of(HDF5Stream(path, "x", "y", memory=100_000, shuffle="block", seed=0))
+    whole = order_of(
+        gofast.IterableDataset.from_hdf5(path, "x", "y", memory=100_000, shuffle="block", seed=0)
+    )
     rows = list[int]()
     for rank in range(3):
-        ours = HDF5Stream(
+        ours = gofast.IterableDataset.from_hdf5(
             path, "x", "y", memory=100_000, shuffle="block", seed=0, rank=rank, world=3, even=even
         )
         part = torch.cat([y for _, y in gofast.DataLoader(ours, 32)]).tolist()
@@ -351,12 +365,12 @@ def test_ranks_share_an_epoch(even: Any, tmp_path: Path) -> None:
         rows += part
     assert rows == (whole[:399] if even == "drop" else [*whole, whole[0]])
     with pytest.raises(errors.OptionError, match="cannot be divided"):
-        HDF5Stream(path, "x", "y", rank=0, world=3, even="error")
+        gofast.IterableDataset.from_hdf5(path, "x", "y", rank=0, world=3, even="error")
 
 
 def test_pickles_and_copies(tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 16, 16)
-    ours = HDF5Stream(path, "x", "y", memory=100_000, shuffle="block", seed=3)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=100_000, shuffle="block", seed=3)
     ours.set_epoch(2)
     want = [*gofast.DataLoader(ours, 32)]
     for other in (pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours), copy.copy(ours)):
@@ -369,7 +383,7 @@ def test_pickles_and_copies(tmp_path: Path) -> None:
 
 def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 16, 16)
-    ours = HDF5Stream(path, "x", "y", memory=100_000)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=100_000)
     iterator = iter(gofast.DataLoader(ours, 32))
     next(iterator)
     os.utime(path, ns=(1, 1))
@@ -392,7 +406,7 @@ def test_a_damaged_chunk_in_an_epoch_is_named(kind: Any, tmp_path: Path) -> None
         byte = raw.read(1)[0]
         raw.seek(-1, 1)
         raw.write(bytes([byte ^ 255]))
-    ours, rows = HDF5Stream(path, "x", "y", memory=100_000), list[int]()
+    ours, rows = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=100_000), list[int]()
     for _ in range(2):
         with pytest.raises(errors.DamagedError, match=r"chunk \[208 0 0\]: its checksum") as caught:
             for _, y in kind(ours, batch_size=16):
@@ -415,12 +429,12 @@ def test_an_index_that_leads_beyond_the_rows(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(hdf5, "as_read", lying)
     with pytest.raises(errors.DamagedError, match="begins in row 448 of 400"):
-        HDF5Stream(path, "x", memory=100_000)
+        gofast.IterableDataset.from_hdf5(path, "x", memory=100_000)
 
 
 def test_two_iterators_and_early_ends(tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 16, 16)
-    ours = HDF5Stream(path, "x", "y", memory=100_000, shuffle="block", seed=1)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=100_000, shuffle="block", seed=1)
     want = [*gofast.DataLoader(ours, 32)]
     gc.collect()  # or what other tests left is closed meanwhile
     threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
@@ -436,7 +450,7 @@ def test_two_iterators_and_early_ends(tmp_path: Path) -> None:
 
 def test_ctrl_c_in_an_epoch(tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 32, 32, 3, count=2000)
-    ours = HDF5Stream(path, "x", "y", memory=SMALL, shuffle="block", seed=1)
+    ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=SMALL, shuffle="block", seed=1)
     want = torch.cat([y for _, y in gofast.DataLoader(ours, 8)])
     interrupted = 0
     for after in range(1, 9):
@@ -454,7 +468,7 @@ def test_ctrl_c_in_an_epoch(tmp_path: Path) -> None:
 
 def test_torchs_generator_gives_the_order(tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 8, 8)
-    ours = HDF5Stream(path, "x", "y", memory=100_000, shuffle="block")
+    ours = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=100_000, shuffle="block")
     epochs = []
     for seed in (0, 0, 1):
         torch.manual_seed(seed)
@@ -464,13 +478,13 @@ def test_torchs_generator_gives_the_order(tmp_path: Path) -> None:
 
 def test_explain(tmp_path: Path) -> None:
     path = pictures(tmp_path / "a.h5", 16, 16, 3)
-    plain = HDF5Stream(path, "x", "y", memory=160_000, shuffle="block", seed=0)
+    plain = gofast.IterableDataset.from_hdf5(path, "x", "y", memory=160_000, shuffle="block", seed=0)
     said = str(gofast.explain(gofast.DataLoader(plain, 32)))
     assert "x: 25 chunks (gzip" in said and "windows an epoch" in said
     assert "decoded while batches go out" in said and "decoded while batches go out" in str(
         gofast.explain(plain)
     )
-    slow = HDF5Stream(
+    slow = gofast.IterableDataset.from_hdf5(
         path, "x", memory=160_000, transform=v1.Compose([v1.Lambda(lambda x: x), v1.ToTensor()])
     )
     assert "Python" in str(gofast.explain(slow)) and "1 pictures" not in str(gofast.explain(slow))

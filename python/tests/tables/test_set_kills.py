@@ -42,7 +42,7 @@ def make(of: Slow, path: Path) -> None:
 
 
 def check(path: Path) -> None:
-    made = gofast.open_set(path)
+    made = gofast.ArrayDataset.open(path)
     index = torch.arange(200)
     assert torch.equal(made.tensors[0], index.to(torch.int16)[:, None].expand(200, 40))
     assert torch.equal(made.tensors[1], index * 7)

@@ -1,4 +1,4 @@
-"""gofast.preprocess and open_set beside the datasets that sets are made of."""
+"""gofast.preprocess and ArrayDataset.open beside the datasets that sets are made of."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_random_samples(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         warnings.simplefilter("error")
         made = gofast.preprocess(of, tmp_path / "set", num_workers=d.choice([0, 0, 0, 2]))
     check(made, of)
-    check(gofast.open_set(tmp_path / "set"), of, batch_size=d.randint(1, 9))
+    check(gofast.ArrayDataset.open(tmp_path / "set"), of, batch_size=d.randint(1, 9))
     gofast.verify(tmp_path / "set")
     for name in os.listdir(tmp_path / "set"):
         if name.endswith(".npy"):
@@ -222,7 +222,7 @@ def test_what_preprocess_and_save_and_an_in_memory_dataset_do(tmp_path: Path) ->
     loaded = torch.load(tmp_path / "train.pt")
     assert torch.equal(loaded["image"], torch.stack([of[i][0] for i in range(20)]))
     assert np.array_equal(np.load(tmp_path / "train.set" / "label.npy"), [i % 3 for i in range(20)])
-    scaled = gofast.open_set(tmp_path / "train.set", scale="unit")
+    scaled = gofast.ArrayDataset.open(tmp_path / "train.set", scale="unit")
     assert torch.equal(scaled[7][0], of[7][0] / 255)
 
 
@@ -331,7 +331,7 @@ def test_generators_of_a_dataset_are_found_when_samples_are_compared(tmp_path: P
             refused += 1
             if "made again" in str(error):
                 with pytest.raises(errors.NotFoundError, match="unfinished"):
-                    gofast.open_set(path)
+                    gofast.ArrayDataset.open(path)
                 of.asked = 0
                 assert len(gofast.preprocess(of, path, allow_random=True)) == 9 and of.asked == 1
     assert refused >= 19  # one of 1000 escapes; two looks at the first sample would let half go
@@ -430,7 +430,7 @@ def test_another_dataset_is_refused(folder: Path, tmp_path: Path) -> None:
     gofast.preprocess(pictures(8), path)
     with pytest.raises(
         errors.OptionError,
-        match=r"its transform had CenterCrop.*8.* where the dataset's has CenterCrop.*7.*open_set\(",
+        match=r"its transform had CenterCrop.*8.* where the dataset's has CenterCrop.*7.*ArrayDataset.open\(",
     ):
         gofast.preprocess(pictures(7), path)
     some = pictures(8).samples[3][0]
@@ -460,7 +460,11 @@ def test_another_dataset_is_refused(folder: Path, tmp_path: Path) -> None:
         gofast.preprocess(Seen(same, T.RandomCrop(8)), tmp_path / "drawn")
     for name, write, opened in (
         ("a.tfrecord", lambda x: framed(example({"x": [float(one)]}) for one in x), gofast.TFRecordDataset),
-        ("a.bin", lambda x: np.asarray(x, np.uint16).tobytes(), lambda path: gofast.TokenDataset(path, 1)),
+        (
+            "a.bin",
+            lambda x: np.asarray(x, np.uint16).tobytes(),
+            lambda path: gofast.tokens.TokenDataset(path, 1),
+        ),
     ):
         values = [*range(50)]
         for _ in range(2):
@@ -502,7 +506,7 @@ def test_it_goes_on_behind_what_is_written(
     with pytest.raises(type(error)):
         gofast.preprocess(of, path)
     with pytest.raises(errors.NotFoundError, match=r"unfinished: .*goes on there"):
-        gofast.open_set(path)
+        gofast.ArrayDataset.open(path)
     other = Broken(40, lambda i: (torch.full((5,), i + (i == 29)), i))
     with pytest.raises(errors.OptionError, match="another dataset: sample 29 has other values"):
         gofast.preprocess(other, path)
@@ -550,7 +554,7 @@ def test_one_of_several_processes_makes_it(tmp_path: Path) -> None:
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0] * 4
-    check(gofast.open_set(path), of)
+    check(gofast.ArrayDataset.open(path), of)
     assert asked.value == 50 + 4 * 3 + 4 * 8  # made, looked at, compared
     assert sorted(os.listdir(path)) == ["arrays.jsonl", "features.npy", "label.npy"]
 
@@ -577,7 +581,7 @@ def test_overwriting_that_is_killed(tmp_path: Path) -> None:
         process.start()
         process.join()
         with contextlib.suppress(errors.NotFoundError):
-            check(gofast.open_set(path), of if calls == 0 else other)
+            check(gofast.ArrayDataset.open(path), of if calls == 0 else other)
         if process.exitcode == 0:
             break
         assert process.exitcode == 9
@@ -636,11 +640,11 @@ def test_every_changed_byte_of_the_description_is_noticed(whole: Path) -> None:
     for at in range(len(content)):
         path.write_bytes(content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :])
         with pytest.raises(errors.DamagedError):
-            gofast.open_set(whole)
+            gofast.ArrayDataset.open(whole)
     for size in range(0, len(content), 7):
         path.write_bytes(content[:size])
         with pytest.raises(errors.DamagedError):
-            gofast.open_set(whole)
+            gofast.ArrayDataset.open(whole)
 
 
 ODD = [
@@ -682,7 +686,7 @@ def test_a_forged_description_reads_nothing_that_is_not_there(whole: Path) -> No
             break
         sealed(whole / array_folder.WHOLE, forged)
         try:
-            made = gofast.open_set(whole)
+            made = gofast.ArrayDataset.open(whole)
             assert len(made) == 20
             _ = [made[i] for i in range(20)], made.classes, repr(made), gofast.explain(made)
             gofast.verify(whole)
@@ -698,18 +702,18 @@ def test_files_that_are_not_as_they_were_written(whole: Path, capsys: pytest.Cap
     for harmed in (content[:-1], content + b"x", b"", content[:40] + b"9" + content[41:]):
         path.write_bytes(harmed)
         with pytest.raises(errors.DamagedError, match=r"overwrite|again"):
-            gofast.open_set(whole)
+            gofast.ArrayDataset.open(whole)
     path.write_bytes(content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
-    gofast.open_set(whole)
+    gofast.ArrayDataset.open(whole)
     with pytest.raises(errors.DamagedError, match=r"image\.npy: a value of its rows 0 to 19 is"):
         gofast.verify(whole)
     assert main(["verify", str(whole)]) == 1 and "rows 0 to 19" in capsys.readouterr().out
     path.unlink()
     with pytest.raises(errors.NotFoundError):
-        gofast.open_set(whole)
+        gofast.ArrayDataset.open(whole)
     path.mkdir()
     with pytest.raises(errors.ReadError):
-        gofast.open_set(whole)
+        gofast.ArrayDataset.open(whole)
 
 
 def test_forged_checksums(whole: Path) -> None:
@@ -745,14 +749,14 @@ def test_forged_checksums(whole: Path) -> None:
 def test_hostile_unfinished_sets(content: bytes, tmp_path: Path) -> None:
     (tmp_path / array_folder.PART).write_bytes(content)
     with pytest.raises(errors.NotFoundError, match="unfinished"):
-        gofast.open_set(tmp_path)
+        gofast.ArrayDataset.open(tmp_path)
     assert len(gofast.preprocess(Made(3, torch.tensor), tmp_path)) == 3
 
 
 def test_a_pipe_in_the_place_of_an_unfinished_set(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / array_folder.PART)
     with pytest.raises(errors.NotFoundError, match="no set is there"):
-        gofast.open_set(tmp_path)
+        gofast.ArrayDataset.open(tmp_path)
     with pytest.raises(errors.ReadError, match="cannot write the set"):
         gofast.preprocess(Made(3, torch.tensor), tmp_path)
 
@@ -761,16 +765,16 @@ def test_what_is_no_set(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(errors.NotFoundError):
-            gofast.open_set(path)
+            gofast.ArrayDataset.open(path)
     with pytest.raises(errors.ReadError):
-        gofast.open_set(tmp_path / "file")
+        gofast.ArrayDataset.open(tmp_path / "file")
     with pytest.raises(errors.NotFoundError, match=r"no file in the folder ends in .*; it holds file"):
         gofast.verify(tmp_path)
 
 
 @pytest.mark.parametrize("transform", [None, T.Compose([T.RandomCrop(3), T.ToTensor()])])
 def test_a_file_that_is_cut_is_an_error(transform: Any, whole: Path) -> None:
-    made = gofast.open_set(whole, transform=transform)
+    made = gofast.ArrayDataset.open(whole, transform=transform)
     iterator = iter(gofast.DataLoader(made, batch_size=2))
     next(iterator)
     os.truncate(whole / "image.npy", 200)

@@ -1,4 +1,4 @@
-"""TableStream beside TableDataset of the same files: the same rows, in its order, with the same errors."""
+"""IterableDataset.from_table beside TableDataset: the same rows, in its order, with the same errors."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from torch.utils.data import DataLoader
 
 import gofast
 import gofast.stream
-from gofast import TableDataset, TableStream, errors
+from gofast import TableDataset, errors
 from gofast._core.memory import Room
 from gofast._tables import blocks, stream_options, stream_pieces, stream_source
 from gofast._tables.blocks import Drawn
+from gofast.typing import TableStream
 
 SMALL = 1 << 20
 
 
 def Stream(path: Any, **options: Any) -> TableStream:
     """A stream whose windows are small, and whose decoding is not."""
-    return TableStream(path, limits={"memory": 64 * SMALL}, **options)
+    return gofast.IterableDataset.from_table(path, limits={"memory": 64 * SMALL}, **options)
 
 
 @pytest.fixture(autouse=True)
@@ -342,7 +343,7 @@ def test_text_labels_need_their_classes(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     pd.DataFrame({"x": range(9000), "label": ["red", "a,b\nc", "blue"] * 3000}).to_csv(path, index=False)
     with pytest.raises(errors.OptionError, match="classes="):
-        TableStream(path)
+        gofast.IterableDataset.from_table(path)
     names = ["a,b\nc", "blue", "red"]
     stream = Stream(path, memory=2 * SMALL, classes=names)
     want = TableDataset(path, classes=names)
@@ -397,7 +398,7 @@ def test_length_and_attributes(table: tuple[Path, TableDataset]) -> None:
         stream.nothing  # noqa: B018
     parquet = path.with_suffix(".parquet")
     pd.read_csv(path).to_parquet(parquet)
-    assert len(TableStream(parquet)) == len(want)
+    assert len(gofast.IterableDataset.from_table(parquet)) == len(want)
 
 
 def test_options_that_make_no_sense(table: tuple[Path, TableDataset]) -> None:
@@ -412,7 +413,7 @@ def test_options_that_make_no_sense(table: tuple[Path, TableDataset]) -> None:
         ({"mean": "auto"}, "all rows"),
     ]:
         with pytest.raises(errors.OptionError, match=said):
-            TableStream(path, **options)
+            gofast.IterableDataset.from_table(path, **options)
     assert Stream(path, memory="1.5 GiB").memory == 3 << 29
     assert Stream(path, memory="32MB").memory == 32_000_000
 

@@ -1,4 +1,4 @@
-"""A TableStream whose rows fit into its memory decodes them once, and its order stays what it is."""
+"""A stream of tables whose rows fit into its memory decodes them once, and its order stays what it is."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ import torch
 from torch.utils.data import DataLoader
 
 import gofast
-from gofast import TableDataset, TableStream, errors
+from gofast import TableDataset, errors
 from gofast._tables import blocks, stream_source
+from gofast.typing import TableStream
 from test_stream import SMALL, Stream, equal, mapped, whole
 from test_stream import _pieces as _pieces  # its small windows are ours
 

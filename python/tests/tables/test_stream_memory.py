@@ -1,4 +1,4 @@
-"""A TableStream stays within its memory, in every epoch, of any format, for any ranks and workers."""
+"""A stream of tables stays within its memory, in every epoch, of any format, for any ranks and workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import gofast
-from gofast import TableDataset, TableStream, errors
+from gofast import TableDataset, errors
 from gofast._tables import blocks, stream_options, stream_source, stream_windows
 from test_stream import SMALL, equal, whole
 
@@ -108,7 +108,7 @@ def test_each_epoch_has_each_row_once_within_the_memory(seed: int, limit: list[i
     world, workers = choose.choice([1, 2, 3]), choose.choice([0, 0, 0, 2])
     options: dict[str, Any] = {"memory": memory, "shuffle": shuffle, "even": even, "seed": seed}
     ranks = [
-        TableStream(
+        gofast.IterableDataset.from_table(
             paths, label=None, dtype="float64", rank=i, world=world, limits={"memory": MOST}, **options
         )
         for i in range(world)
@@ -156,7 +156,9 @@ def test_ranks_in_the_order_of_the_files_are_bounded_by_the_memory(ending: str, 
         frame.to_parquet(path, row_group_size=200)
     want = TableDataset(path, label=None, dtype="float64")[:]
     for rank in range(2):
-        stream = TableStream(path, memory="36MB", rank=rank, world=2, label=None, dtype="float64")
+        stream = gofast.IterableDataset.from_table(
+            path, memory="36MB", rank=rank, world=2, label=None, dtype="float64"
+        )
         for _ in range(3):
             got = whole(list(gofast.DataLoader(stream, 64)))
             assert equal(got, {"features": want["features"][rank * 2000 : rank * 2000 + 2000]})
@@ -182,9 +184,11 @@ def test_a_window_that_is_wider_than_memory(
     monkeypatch.setattr(stream_windows, "passes", counted)
     options: dict[str, Any] = {"dtype": "float64", "limits": {"memory": MOST}, "world": 1, "rank": 0}
     memory = rows * width * 4
-    stream = TableStream(path, memory=memory, shuffle=shuffle, seed=2, **options)
+    stream = gofast.IterableDataset.from_table(path, memory=memory, shuffle=shuffle, seed=2, **options)
     if shuffle is None:
-        stream = TableStream(path, memory=memory, seed=2, **{**options, "world": 2}, even="pad")
+        stream = gofast.IterableDataset.from_table(
+            path, memory=memory, seed=2, **{**options, "world": 2}, even="pad"
+        )
     limit[0] = stream._rooms_most
     want = TableDataset(path, dtype="float64")
     for _ in range(2):
@@ -202,7 +206,7 @@ def test_a_window_that_is_wider_than_memory(
         expected += held[order.rows(stretch).numpy()].tolist()
     assert got["label"].tolist() == expected
     with pytest.raises(errors.BadValueError) as caught:
-        narrow = TableStream(
+        narrow = gofast.IterableDataset.from_table(
             path, memory=memory, shuffle="block", seed=2, **{**options, "dtype": "int64", "world": 1}
         )
         list(gofast.DataLoader(narrow, 100))
@@ -229,7 +233,7 @@ def test_the_memory_that_an_error_names_suffices(ending: str, shuffle: Any, tmp_
     options: dict[str, Any] = {"label": None, "shuffle": shuffle, "seed": 0}
     rows, memory, tries = list[Any](), "36MB", 0
     while not rows:
-        stream, given = TableStream(paths, memory=memory, **options), 0
+        stream, given = gofast.IterableDataset.from_table(paths, memory=memory, **options), 0
         try:
             for batch in gofast.DataLoader(stream, 999):
                 given += len(batch["features"])
@@ -244,6 +248,11 @@ def test_the_memory_that_an_error_names_suffices(ending: str, shuffle: Any, tmp_
     if ending == "parquet":  # more memory would not raise this limit
         with pytest.raises(errors.LimitError) as caught:
             list(
-                gofast.DataLoader(TableStream(paths, memory=memory, limits={"memory": SMALL}, **options), 999)
+                gofast.DataLoader(
+                    gofast.IterableDataset.from_table(
+                        paths, memory=memory, limits={"memory": SMALL}, **options
+                    ),
+                    999,
+                )
             )
         assert "suffices" not in str(caught.value)

@@ -63,11 +63,11 @@ def stream(kind: str, folder: Path, **steps: Any) -> Any:
     if kind == "table":
         numbers = np.c_[FEATURES, np.arange(COUNT)]
         np.savetxt(folder / "a.csv", numbers, "%g", ",", header="a,b,c,y", comments="")
-        return gofast.TableStream(folder / "a.csv", label="y", output="tuple", **steps)
+        return gofast.IterableDataset.from_table(folder / "a.csv", label="y", output="tuple", **steps)
     with h5py.File(folder / "a.h5", "w") as file:
         file.create_dataset("x", data=FEATURES, chunks=(8, WIDTH), compression="gzip")
         file["y"] = np.arange(COUNT)
-    return gofast.HDF5Stream(folder / "a.h5", "x", "y", **steps)
+    return gofast.IterableDataset.from_hdf5(folder / "a.h5", "x", "y", **steps)
 
 
 def met(loader: Any) -> list[Any]:

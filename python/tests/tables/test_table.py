@@ -647,7 +647,7 @@ def test_options_by_short_words(tmp_path: Path) -> None:
         ({"shape": 3.0}, "give whole numbers, such as"),
         ({"shape": ("1", "3")}, "give whole numbers, such as"),
         ({"threads": "2"}, "threads='2': give the number of threads from 1 on"),
-        ({"limits": 100}, "limits=100: give gofast.Limits, or a dict"),
+        ({"limits": 100}, "limits=100: give gofast.typing.Limits, or a dict"),
         ({"one_hot": "3"}, "one_hot='3': give the number of classes"),
         ({"transform": "neg"}, "transform='neg' is not callable"),
         ({"transform": [torch.neg]}, "give torchvision.transforms.Compose of it"),

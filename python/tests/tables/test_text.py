@@ -16,7 +16,8 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import gofast
-from gofast import TableDataset, Text, errors
+from gofast import TableDataset, errors
+from gofast.tokens import Text
 
 FORMS = ["csv", "csv.gz", "parquet", "plain.parquet"]
 WORDS = [
@@ -168,7 +169,7 @@ def test_files_and_subsets_are_joined(save: Save) -> None:
 
 
 def padding_options(rng: random.Random) -> dict[str, Any]:
-    """Options of gofast.Text, some of them."""
+    """Options of gofast.tokens.Text, some of them."""
     options: dict[str, Any] = {}
     if rng.random() < 0.5:
         options["pad_to_multiple_of"] = rng.choice([1, 8, 7])
@@ -410,7 +411,7 @@ def test_pickles_and_other_processes_have_the_texts(method: str, save: Save) -> 
     for made in (pickle.loads(pickle.dumps(ds)), copy.copy(ds), copy.deepcopy(ds)):
         assert_same(made[:], want)
     local = TableDataset(
-        ds._source["path"],
+        ds._source.path,
         text={"review": Text(lambda texts: [ids_of(t) for t in texts], pad_token_id=0), "place": None},
     )
     (batch,) = DataLoader(
@@ -449,7 +450,7 @@ def test_lengths_are_those_of_the_rows(save: Save) -> None:
 def test_the_order_is_that_of_transformers(rows: int, batch_size: int) -> None:
     """Of its documentation: each 50 batches, or a quarter of all rows, sorted; the longest row first."""
     lengths = [random.Random(rows).randrange(3, 90) for _ in range(rows)]
-    sampler = gofast.LengthGroupedSampler(
+    sampler = gofast.tokens.LengthGroupedSampler(
         batch_size, lengths=lengths, generator=torch.Generator().manual_seed(4)
     )
     drawn = torch.randperm(rows, generator=torch.Generator().manual_seed(4)).tolist()
@@ -468,7 +469,7 @@ def test_similar_lengths_are_less_padding(save: Save) -> None:
     rng = random.Random(8)
     frame = pd.DataFrame({"review": ["x" * rng.randrange(1, 200) for _ in range(400)]})
     ds = TableDataset(save("t.csv", frame), label=None, text={"review": Tokenizer()})
-    sampler = gofast.LengthGroupedSampler(8, ds)
+    sampler = gofast.tokens.LengthGroupedSampler(8, ds)
     shares = []
     for loader in (gofast.DataLoader(ds, 8, shuffle=True), gofast.DataLoader(ds, 8, sampler=sampler)):
         masks = [batch["attention_mask"] for batch in loader]
@@ -476,6 +477,6 @@ def test_similar_lengths_are_less_padding(save: Save) -> None:
         assert loader.stats()["epoch"]["padding"] == pytest.approx(shares[-1], abs=1e-12)
     assert shares[1] < shares[0] / 3
     with pytest.raises(errors.OptionError, match="lengths"):
-        gofast.LengthGroupedSampler(8, ds, lengths=[1, 2])
+        gofast.tokens.LengthGroupedSampler(8, ds, lengths=[1, 2])
     with pytest.raises(errors.OptionError, match="text="):
-        gofast.LengthGroupedSampler(8)
+        gofast.tokens.LengthGroupedSampler(8)

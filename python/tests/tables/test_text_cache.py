@@ -20,7 +20,8 @@ import torch
 from torch.utils.data import DataLoader, default_collate
 
 import gofast
-from gofast import TableDataset, Text, errors
+from gofast import TableDataset, errors
+from gofast.tokens import Text
 from test_text import FORMS, Save, Tokenizer, assert_same, frame_of, ids_of, padding_options, write
 
 

@@ -15,8 +15,9 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, WeightedRandomSampler
 
 import gofast
-from gofast import TokenDataset, errors
+from gofast import errors
 from gofast._loader.native_dataset import Refusal, resolve
+from gofast.tokens import TokenDataset
 from same import difference
 
 TYPES = ["uint8", "uint16", "uint32", "int8", "int16", "int32", "int64"]
@@ -286,14 +287,14 @@ def test_tokens_that_look_like_uint32_are_not_read_as_uint16(tmp_path: Path) -> 
     for vocabulary in (50_257, 128_256, 1_000_000):
         rng.integers(0, vocabulary, 9000, np.uint32).tofile(path)
         with pytest.raises(errors.FormatError, match=r"uint32.*train\.bin|train\.bin.*uint32"):
-            gofast.TokenDataset(path, 8)
-        assert len(gofast.TokenDataset(path, 8, dtype="uint32")) == 1124
-        assert len(gofast.TokenDataset(path, 8, dtype="uint16")) == 2249
+            gofast.tokens.TokenDataset(path, 8)
+        assert len(gofast.tokens.TokenDataset(path, 8, dtype="uint32")) == 1124
+        assert len(gofast.tokens.TokenDataset(path, 8, dtype="uint16")) == 2249
     for vocabulary in (2, 65, 256, 50_257):  # of characters, bytes and words
         rng.integers(0, vocabulary, 9000, np.uint16).tofile(path)
-        assert len(gofast.TokenDataset(path, 8)) == 1124
+        assert len(gofast.tokens.TokenDataset(path, 8)) == 1124
     np.zeros(9000, np.uint16).tofile(path)
-    assert len(gofast.TokenDataset(path, 8)) == 1124
+    assert len(gofast.tokens.TokenDataset(path, 8)) == 1124
 
 
 def test_every_byte_of_a_npy_header(tmp_path: Path) -> None:

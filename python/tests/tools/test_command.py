@@ -262,14 +262,16 @@ def test_verify_says_what_opening_hdf5_says(tmp_path: Path, capsys: pytest.Captu
         wrong = bytearray(whole)
         wrong[place.byte_offset : place.byte_offset + 9] = bytes(range(250, 241, -1))
         path.write_bytes(wrong)
-        error = same_error(path, lambda path, name=name: gofast.HDF5Dataset(path, name), capsys)
+        error = same_error(path, lambda path, name=name: gofast.ArrayDataset.from_hdf5(path, name), capsys)
         assert type(error) is errors.DamagedError and error.column == name and name in str(error)
     for content in (whole[:-10], whole[:100], b"", b"\x89HDF\r\n\x1a\n"):
         path.write_bytes(content)
-        same_error(path, lambda path: gofast.HDF5Dataset(path, "sum"), capsys)
+        same_error(path, lambda path: gofast.ArrayDataset.from_hdf5(path, "sum"), capsys)
     with h5py.File(path, "w") as file:
         file["words"] = ["a", "b"]
-    same_error(path, lambda path: gofast.HDF5Dataset(path, "words"), capsys)  # nothing else is there
+    same_error(
+        path, lambda path: gofast.ArrayDataset.from_hdf5(path, "words"), capsys
+    )  # nothing else is there
     with h5py.File(path, "a") as file:
         file["x"] = [1, 2]
     gofast.verify(path)

@@ -29,7 +29,6 @@ from torchvision import transforms as T
 import fresh
 import gofast
 import planted
-from gofast import DoctorReport
 from gofast._core.machine import Machine, MemoryUse
 from gofast._doctor import anatomy, apart, diagnosis, loaders, trials
 from gofast._doctor.consume import Run, consume, nothing
@@ -41,6 +40,7 @@ from gofast._doctor.remedies import Offer, offered
 from gofast._doctor.variants import in_arrays, larger_batches
 from gofast._doctor.verdicts import Remedy
 from gofast.errors import OptionError
+from gofast.typing import DoctorReport
 from same import difference, seeded
 
 pytestmark = pytest.mark.filterwarnings(

@@ -194,7 +194,7 @@ def test_hdf5(
     found = planned(DataLoader(Lazy("digits.h5", x, y, transform, "keys" in words), 8, shuffle=True))
     assert found.fits, found.said
     words = words.replace("=transform", "=loader.dataset.transform")
-    assert f"\ndataset = gofast.HDF5Dataset({words}\n" in found.code
+    assert f"\ndataset = gofast.ArrayDataset.from_hdf5({words}\n" in found.code
 
 
 def small(folder: Path, name: str, **columns: Any) -> str:

@@ -251,7 +251,7 @@ def test_the_memory_limit_names_cache(form: str, tmp_path: Path) -> None:
         np.save(path, x) if form == "npy" else np.savez_compressed(path, x)
     error = raises(errors.LimitError, path, limits={"memory": 6 << 20})
     assert "cache=" in str(error) and "memory" in str(error)
-    assert len(TableDataset(path, label=None, limits=gofast.Limits(memory=64 << 20))) == rows
+    assert len(TableDataset(path, label=None, limits=gofast.typing.Limits(memory=64 << 20))) == rows
 
 
 def test_bombs(tmp_path: Path) -> None:

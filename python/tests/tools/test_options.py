@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import collections.abc
+import functools
 import inspect
 import re
 import typing
@@ -33,7 +34,8 @@ DATA |= {"dataset", "dst", "generator", "is_valid_file", "labels", "lengths", "l
 DATA |= {"multiprocessing_context", "pictures", "root", "sampler", "self", "source", "src", "step", "table"}
 DATA |= {"target_transform", "tokenizer", "transform", "what", "worker_init_fn"}
 OVERRIDDEN = {"find_classes", "make_dataset", "of", "width", "blank"}  # torchvision's, and those of no user
-NOT_OURS = {"DoctorReport", "open"}  # made by doctor; takes Pillow's arguments as Pillow does
+NOT_OURS = {"open"}  # takes Pillow's arguments as Pillow does
+ELSEWHERE = ("tokens.LengthGroupedSampler", "tokens.Text", "tokens.TokenDataset", "typing.Limits")
 
 Made = Callable[..., Any]
 ROWS = "label,a,b,c,when,colour\n0,1,2,3,2024-01-31,red\n2,4,5,,2024-02-01,blue\n1,7,8,9,2024-02-02,red\n"
@@ -167,51 +169,50 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
     "TableDataset.text_lengths": (
         lambda place, column: gofast.TableDataset(
             place / "t.csv",
-            text={"colour": gofast.Text(lambda texts: [[1] for _ in texts], pad_token_id=0)},
+            text={"colour": gofast.tokens.Text(lambda texts: [[1] for _ in texts], pad_token_id=0)},
             **CHOSEN,
         ).text_lengths(column),
         [{"column": "colour"}],
     ),
-    "TableStream": (
-        lambda place, **options: gofast.TableStream(
+    "IterableDataset.from_table": (
+        lambda place, **options: gofast.IterableDataset.from_table(
             table(place, options), **{"memory": "64MB", **CHOSEN, **options}
         ),
         [*TABLES, *STREAM],
     ),
-    "TableStream.set_epoch": (
+    "IterableDataset.from_table.set_epoch": (
         lambda place, epoch: at_epoch(
-            gofast.TableStream(place / "t.csv", shuffle="block", seed=1, **CHOSEN), epoch
+            gofast.IterableDataset.from_table(place / "t.csv", shuffle="block", seed=1, **CHOSEN), epoch
         ),
         [{"epoch": 3}],
     ),
     "convert": (converted, COLUMNS),
     "ArrayDataset": (lambda place, **options: gofast.ArrayDataset(*ARRAYS, **options), NUMBERS),
-    "HDF5Dataset": (
-        lambda place, features="x", labels="y", **options: gofast.HDF5Dataset(
+    "ArrayDataset.from_hdf5": (
+        lambda place, features="x", labels="y", **options: gofast.ArrayDataset.from_hdf5(
             place / "t.h5", features, labels, **options
         ),
         [*NUMBERS, {"features": ["z", "z"]}, {"threads": 1, "limits": {"memory": 1 << 30}}],
     ),
-    "HDF5Stream": (
-        lambda place, features="x", labels="y", **options: gofast.HDF5Stream(
+    "IterableDataset.from_hdf5": (
+        lambda place, features="x", labels="y", **options: gofast.IterableDataset.from_hdf5(
             place / "t.h5", features, labels, **options
         ),
         [*NUMBERS, *STREAM, {"features": ["z", "z"], "threads": 1}],
     ),
-    "HDF5Stream.set_epoch": (
+    "IterableDataset.from_hdf5.set_epoch": (
         lambda place, epoch: at_epoch(
-            gofast.HDF5Stream(place / "t.h5", "x", "y", shuffle="block", seed=1), epoch
+            gofast.IterableDataset.from_hdf5(place / "t.h5", "x", "y", shuffle="block", seed=1), epoch
         ),
         [{"epoch": 3}],
     ),
-    "PreprocessedDataset": (
-        lambda place, **options: gofast.PreprocessedDataset(place / "t.set", **options),
-        [],
+    "ArrayDataset.open": (
+        lambda place, **options: gofast.ArrayDataset.open(place / "t.set", **options),
+        NUMBERS,
     ),
-    "open_set": (lambda place, **options: gofast.open_set(place / "t.set", **options), NUMBERS),
     "preprocess": (preprocessed, [{"num_workers": 0, "overwrite": True, "allow_random": False}]),
-    "TokenDataset": (
-        lambda place, block_size=8, **options: gofast.TokenDataset(
+    "tokens.TokenDataset": (
+        lambda place, block_size=8, **options: gofast.tokens.TokenDataset(
             place / "tokens.bin", block_size, **options
         ),
         [{"block_size": 4, "stride": 2, "offset": 4}, {"dtype": "uint8"}],
@@ -273,14 +274,11 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         ),
         [{"return_index": True, "max_bad": 1}],
     ),
-    "ImageFiles.from_tfrecord": (
-        lambda place, **options: gofast.ImageFiles.from_tfrecord(
-            place / RECORDS, **{"label": "number", "image": "image", **options}
+    "TFRecordDataset.images": (
+        lambda place, **options: gofast.TFRecordDataset(place / RECORDS).images(
+            **{"label": "number", "image": "image", **options}
         ),
-        [
-            {"label": "number", "image": "image", "index": "{place}/r.index"},
-            {"compression_type": None, "return_index": True, "seed": 3, "max_bad": 1},
-        ],
+        [{"label": "number", "image": "image"}, {"return_index": True, "seed": 3, "max_bad": 1}],
     ),
     "ImageFiles.set_epoch": (
         lambda place, epoch: at_epoch(
@@ -326,18 +324,18 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         ),
         [{"device": "cpu", "ahead": 1}],
     ),
-    "LengthGroupedSampler": (
-        lambda place, batch_size: gofast.LengthGroupedSampler(
+    "tokens.LengthGroupedSampler": (
+        lambda place, batch_size: gofast.tokens.LengthGroupedSampler(
             batch_size, lengths=[3, 1, 2], generator=torch.Generator().manual_seed(2)
         ),
         [{"batch_size": 2}],
     ),
-    "Limits": (
-        lambda place, **options: gofast.Limits(**options),
+    "typing.Limits": (
+        lambda place, **options: gofast.typing.Limits(**options),
         [{"memory": 1 << 20, "columns": 2, "metadata": 3, "page": 4, "cell": 5}],
     ),
-    "Text": (
-        lambda place, **options: gofast.Text(str, **options),
+    "tokens.Text": (
+        lambda place, **options: gofast.tokens.Text(str, **options),
         [
             {"padding": "max_length", "max_length": 4, "pad_to_multiple_of": 2, "padding_side": "left"},
             {"truncation": True, "pad_token_id": 0, "missing": "", "identity": "words"},
@@ -351,10 +349,17 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
 # ------------------------------------------------------------------ every parameter has a case
 
 
+def named(name: str) -> Any:
+    """What gofast has under a name with dots."""
+    return functools.reduce(getattr, name.split("."), gofast)
+
+
 def public() -> Iterator[tuple[str, Any]]:
     """Every public function, constructor and method, by the name that the cases have for it."""
-    for name in gofast.__all__:
-        one = getattr(gofast, name)
+    yield "IterableDataset.from_table.set_epoch", gofast.typing.TableStream.set_epoch
+    yield "IterableDataset.from_hdf5.set_epoch", gofast.typing.HDF5Stream.set_epoch
+    for name in (*gofast.__all__, *ELSEWHERE):
+        one = named(name)
         if name in NOT_OURS:
             continue
         if inspect.ismodule(one):
@@ -494,7 +499,7 @@ def test_paths_in_arrays_and_columns(place: Path) -> None:
         assert repr(gofast.TableDataset(paths, **CHOSEN)) == repr(gofast.TableDataset([file], **CHOSEN))
     tokens = str(place / "tokens.bin")
     for one in (np.array([tokens]), pd.Series([tokens]), np.str_(tokens)):
-        assert repr(gofast.TokenDataset(one, 8)) == repr(gofast.TokenDataset(tokens, 8))
+        assert repr(gofast.tokens.TokenDataset(one, 8)) == repr(gofast.tokens.TokenDataset(tokens, 8))
 
 
 def test_a_cache_is_found_again_with_the_same_values_of_another_type(place: Path) -> None:
@@ -526,7 +531,7 @@ def parts(name: str, function: Any) -> Iterator[str]:
     for one in (*(p.annotation for p in signature.parameters.values()), signature.return_annotation):
         words = re.sub(r"""(["']).*?\1""", "", str(one))  # of Literal
         yield from (f"gofast.typing.{word}" for word in re.findall(r"(?<![\w.])[A-Z]\w{2,}(?![\w.])", words))
-    owner = getattr(gofast, name.split(".")[0])
+    owner = named(".".join(name.split(".")[: 2 if name in ELSEWHERE else 1]))
     for text in (inspect.getdoc(owner) or "", inspect.getdoc(function) or ""):
         yield from re.findall(r"\bgofast(?:\.[A-Za-z_]\w*)+", text)
         for word in re.findall(r":(?:class|func|meth):`~?([\w.]+)`", text):

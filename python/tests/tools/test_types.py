@@ -54,8 +54,8 @@ def samples(form: Literal["dict", "tuple"]) -> None:
     assert_type(gofast.TableDataset("x", target_transform=lambda label: label * 2)[0], Any)
     assert_type(gofast.ArrayDataset(torch.ones(3))[0], Pairs)
     assert_type(gofast.ArrayDataset(torch.ones(3), output="dict")[0], dict[str, Tensor])
-    assert_type(gofast.HDF5Dataset("x", "y")[0], Pairs)
-    assert_type(gofast.open_set("x")[0], Any)
+    assert_type(gofast.ArrayDataset.from_hdf5("x", "y")[0], Pairs)
+    assert_type(gofast.ArrayDataset.open("x")[0], Any)
 
 
 def batches(
@@ -70,7 +70,7 @@ def batches(
     assert_type(next(iter(gofast.DataLoader(table, batch_size=3, shuffle=True))), dict[str, Tensor])
     assert_type(next(iter(gofast.DataLoader(table, 3, collate_fn=None))), dict[str, Tensor])
     assert_type(next(iter(gofast.DataLoader(gofast.ArrayDataset(torch.ones(3))))), list[Tensor])
-    assert_type(next(iter(gofast.DataLoader(gofast.TokenDataset("x", 3)))), list[Tensor])
+    assert_type(next(iter(gofast.DataLoader(gofast.tokens.TokenDataset("x", 3)))), list[Tensor])
     assert_type(next(iter(gofast.DataLoader(gofast.TableDataset("x", text="title")))), Any)
     assert_type(next(iter(gofast.DataLoader(gofast.ImageFolder("x")))), Any)
     assert_type(next(iter(gofast.DataLoader(table, collate_fn=counted))), tuple[Tensor, int])
