@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shutil
 import statistics
 from collections.abc import Callable
 
@@ -43,8 +44,8 @@ class TablesRun(run.Run):
         """The second open through cache=, in a fresh process that has not loaded the engine."""
         if not self.asked(["gofast"]):
             return
-        path = data.CACHE / "cache.npz"
-        path.unlink(missing_ok=True)
+        path = data.CACHE / "digits.cache"
+        shutil.rmtree(path, ignore_errors=True)
         once("reopen", path=self.files.csv, cache=str(path))
         for _ in range(self.rounds):
             answer = once("reopen", path=self.files.csv, cache=str(path))

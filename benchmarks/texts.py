@@ -47,7 +47,7 @@ def epochs(side: str, path: str) -> Epoch:
     own = tokenizer()
     if side == "gofast":
         text = {"review": gofast.tokens.Text(own, truncation=True)}
-        ours = gofast.TableDataset(path, text=text, cache=path.replace(".csv", ".npz"))
+        ours = gofast.TableDataset(path, text=text, cache=path.replace(".csv", ".cache"))
         return gofast.DataLoader(ours, BATCH, shuffle=True).__iter__
 
     def tokenized(rows: Any) -> Any:

@@ -38,8 +38,8 @@ def preprocess(
     error.
 
     The folder has a ``.npy`` file for each value of a sample, such as ``image.npy`` and ``label.npy``, for
-    ``numpy.load``, and ``set.jsonl``. All samples have one size and type. ``torch.save(dict(zip(train.keys,
-    train.tensors)), "train.pt")`` writes them for ``torch.load``.
+    ``numpy.load``, and a description, ``arrays.jsonl``. All samples have one size and type.
+    ``torch.save(dict(zip(train.keys, train.tensors)), "train.pt")`` writes them for ``torch.load``.
 
     Args:
         dataset: a map-style dataset of gofast's, torchvision's or your own, or a Subset or ConcatDataset. Its

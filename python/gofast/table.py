@@ -16,7 +16,6 @@ from . import errors
 from ._core.arguments import checked
 from ._core.memory import Layout, MappedMemory
 from ._core.numbers import DType
-from ._core.owned import handed
 from ._loader.classes import Classes, LabelType
 from ._loader.native_dataset import NativeDataset, overridden
 from ._loader.typed import DictForm, Options, TargetTransform, Texts, Transform
@@ -127,10 +126,10 @@ class TableDataset(TextRows[Options]):
         encoding: of a text file: UTF-8, or any encoding of single bytes that Python knows and that has
             ASCII's characters, such as ``"latin-1"`` or ``"cp1252"``.
         skiprows: lines of a text file before its header: a title, comments.
-        cache: path of an .npz that keeps the decoded table: later opens map it in
-            milliseconds, and processes share it. It also makes tables larger than memory possible.
-            Replace or remove it at any time, but never truncate it while it is in use: that ends
-            the process (SIGBUS).
+        cache: path of a folder that keeps the decoded table, a new one or that of an earlier cache: later
+            opens map its ``.npy`` files in milliseconds, and processes share them. It also makes tables
+            larger than memory possible. Remove it at any time, but never truncate its files while they are
+            in use: that ends the process (SIGBUS).
         threads: threads for decoding; default all that the process may use.
         limits: a dict of what a file may ask for: ``memory``, ``columns``, ``metadata``, ``page``, ``cell``;
             or :class:`gofast.typing.Limits`, which says more of each.
@@ -273,7 +272,7 @@ class TableDataset(TextRows[Options]):
         # A process that is being spawned receives the table's descriptor. Any other
         # pickle may outlive this process, so it opens the sources again.
         spawning = get_spawning_popen() is not None
-        state["_handed"] = (handed(memory.fd), memory.layout) if spawning else None
+        state["_handed"] = memory.handed() if spawning else None
         state["_expected"] = _identity(memory.layout)
         state["_texts"] = [column.handed() for column in self._texts] if spawning else None
         if spawning:  # the texts are tokenized already
@@ -287,7 +286,7 @@ class TableDataset(TextRows[Options]):
         if handed is None:
             self._memory, self._texts = open_table(self._source)
         else:
-            self._memory = MappedMemory(handed[0].detach(), handed[1])
+            self._memory = MappedMemory.taken(handed)
             self._texts = [kind.taken(*rest) for kind, *rest in texts]
         if _identity(self._memory.layout) != expected:
             raise errors.ChangedError(f"{self._source.path!r} is another table than when it was pickled")

@@ -10,12 +10,10 @@ from . import errors
 from ._core import command_operations, engine, table_operations
 from ._core.arguments import checked
 from ._images.kept_sets import sets_in
-from ._tables import sources
+from ._tables import array_folder, sources
 from ._tables.columns import verified
 from ._tables.hdf5_file import is_hdf5
 from ._tables.sources import Path
-
-_SET = ("set.jsonl", "unfinished.jsonl")
 
 
 @checked
@@ -31,7 +29,7 @@ def verify(path: Path | Sequence[Path], **options: Any) -> None:
 
     Args:
         path: a table, of one file or as TableDataset takes several; TFRecord files, whose compression is
-            recognized; an HDF5 file; the file that was given as ``cache=``, or its folder; or the folder of
+            recognized; an HDF5 file; the folder that was given as ``cache=``; or the folder of
             :func:`gofast.preprocess`.
         options: those of TableDataset that say what a table's columns and cells are: ``label``, ``columns``,
             ``exclude``, ``fill_value``, ``header``, ``delimiter`` and their kin.
@@ -42,8 +40,8 @@ def verify(path: Path | Sequence[Path], **options: Any) -> None:
         gofast.errors.GofastError: what the dataset raises when it is opened.
 
     Example:
-        >>> table = gofast.TableDataset("train.csv", cache="train.cache.npz")
-        >>> gofast.verify("train.cache.npz")
+        >>> table = gofast.TableDataset("train.csv", cache="train.cache")
+        >>> gofast.verify("train.cache")
         >>> gofast.verify(["train.csv", "test.csv"])
         >>> gofast.verify("train-*.tfrecord")
     """
@@ -56,10 +54,8 @@ def verify(path: Path | Sequence[Path], **options: Any) -> None:
             for one in found["damaged"]:
                 raise errors.DamagedError(one["reason"]).at(path=one["path"])
             return
-        if any(os.path.lexists(os.path.join(path, name)) for name in _SET):
-            from ._sets import files  # which needs torch
-
-            files.verify(os.fspath(path))
+        if any(os.path.lexists(os.path.join(path, name)) for name in (array_folder.WHOLE, array_folder.PART)):
+            array_folder.verify(os.fspath(path))
             return
     paths = sources.expand(path)
     packed = [file for file in paths if file.lower().endswith((".h5", ".hdf5")) or is_hdf5(file)]

@@ -118,11 +118,21 @@ func syncFolder(path string) error {
 
 // Release lets others write, and removes a file that was not committed. It may be
 // called twice.
-func (f *File) Release() {
+func (f *File) Release() { f.end(!f.committed) }
+
+// Leave is Release for who found that another has begun this file and may go on: what it wrote stays.
+func (f *File) Leave() {
+	if f.Part != nil {
+		info, err := f.Part.Stat()
+		f.end(err == nil && info.Size() == 0)
+	}
+}
+
+func (f *File) end(remove bool) {
 	if f.Part == nil {
 		return
 	}
-	if !f.committed {
+	if remove {
 		os.Remove(f.path + ".part")
 	}
 	// Closing is not enough: a forked child may still hold the descriptor.

@@ -198,9 +198,6 @@ func others(head []byte) (format, bool) {
 func ZipAdvice(members []string) string {
 	for _, name := range members {
 		switch {
-		case name == "gofast.npy":
-			return "this is a cache of gofast: open it alone, as the path of a TableDataset; if that is what failed, " +
-				"it is damaged or of another version: build it again from its sources"
 		case strings.HasPrefix(name, "xl/"):
 			return format{"", "an Excel sheet", byPandas, "pandas.read_excel(path)"}.advice()
 		case name == "mimetype":

@@ -43,7 +43,6 @@ func TestZipAdvice(t *testing.T) {
 	}{
 		{[]string{"a.npy", "b.npy"}, ""},
 		{nil, ""},
-		{[]string{"features.npy", "gofast.npy"}, "cache of gofast"},
 		{[]string{"a.npy", "b.txt"}, `"b.txt"`},
 		{[]string{"model/data.pkl", "model/version"}, "torch.load"},
 	} {

@@ -1,19 +1,17 @@
-// Package cache keeps a decoded table in one file, so that the second open maps
-// it in milliseconds and processes share its pages.
+// Package cache keeps a decoded table in a folder of arrays, so that the second open maps it in milliseconds and processes
+// share its pages. docs/formats-on-disk.md has the form byte by byte; python/gofast/_tables/array_folder.py reads it, and
+// writes preprocessed sets in it.
 //
-// The file is an uncompressed .npz that numpy.load opens. Its members are, in order:
-//   - features.npy: [rows, width] of the storage type, values at offset 4096
+// The arrays are .npy files that numpy maps:
+//   - features.npy: [rows, width] of the storage type
 //   - labels.npy: [rows, labels and columns of texts] of 8-byte values, absent without either
-//   - classes.npy: the sorted words of a text label (classes_I.npy for label I
-//     if there are several labels), absent without text
-//   - texts_I_ends.npy and texts_I_J.npy: what is kept of each text of a column of texts,
-//     and where that ends (see texts.go)
-//   - gofast.npy: a uint8 array that holds the JSON header (see header.go)
+//   - texts_I_ends.npy and texts_I_J.npy: what is kept of each text of a column of texts, and where that ends (see texts.go)
+//   - arrays.jsonl: the description, with the columns' names and classes, and checksums
 //
-// A cache is built in three steps. Build waits for the lock: if ten processes start
-// at once, one builds and nine wait (package store). Lock.Create hands out mapped memory to decode
-// into. Writer.Finish writes headers and checksums, syncs, and renames. The file is
-// built as PATH.part (see package atomicfile).
+// A cache is built in three steps. Begin waits for the lock: if ten processes start at once, one builds and nine wait.
+// Folder.Create hands out mapped memory to decode into. Writer.Finish writes headers and checksums, syncs, and names the
+// description, which is built as arrays.jsonl.part (see package atomicfile) and is what makes the folder a cache. What a
+// killed builder left is overwritten by the next one.
 package cache
 
 import (

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 
-	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/cache"
 )
@@ -13,23 +12,23 @@ import (
 type Building struct {
 	Kept Kept // the texts; whoever takes them owns the descriptor
 
-	file    *atomicfile.File
+	folder  *cache.Folder
 	writer  *cache.Writer
 	rounded bool
 	meta    cache.Meta
 }
 
-// BeginCache decodes the files into a cache file at path. nil: a cache with the same fingerprint is there. The table lies
-// in the file's pages, so it may be larger than memory; its texts do not.
+// BeginCache decodes the files into a cache at path, a folder. nil: a cache with the same fingerprint is there. The table lies
+// in its files' pages, so it may be larger than memory; its texts do not.
 // fingerprint stands for the state of the sources and all options that shape the
 // table; a cache with another fingerprint is replaced. force replaces any cache; it
 // is for callers that found the cache damaged themselves.
 func BeginCache(ctx context.Context, paths []string, options Options, path, fingerprint string, force bool) (begun *Building, err error) {
-	file, err := cache.Begin(ctx, path, force, fingerprint, rounded(fingerprint, options.Rounds))
-	if file == nil || err != nil {
+	folder, err := cache.Begin(ctx, path, force, fingerprint, rounded(fingerprint, options.Rounds))
+	if folder == nil || err != nil {
 		return nil, err
 	}
-	b := &Building{file: file}
+	b := &Building{folder: folder}
 	defer func() {
 		if begun == nil {
 			b.Close()
@@ -63,7 +62,7 @@ func (b *Building) decode(ctx context.Context, paths []string, options Options) 
 		}
 	}
 	err = o.decode(ctx, func(t table.Type) (memory, error) {
-		w, err := cache.Create(b.file, cache.Bound{Rows: o.bound, Width: o.schema.Width, Type: t, Labels: len(o.kinds)})
+		w, err := b.folder.Create(cache.Bound{Rows: o.bound, Width: o.schema.Width, Type: t, Labels: len(o.kinds)})
 		if err != nil {
 			return memory{}, err
 		}
@@ -88,7 +87,7 @@ func (b *Building) Close() {
 	if b.writer != nil {
 		b.writer.Abort()
 	}
-	b.file.Release()
+	b.folder.Release()
 }
 
 func (o *opened) cacheMeta() cache.Meta {

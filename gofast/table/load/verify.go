@@ -6,23 +6,14 @@ import (
 	"slices"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
-	"github.com/gofast-org/gofast/gofast/table/cache"
 )
 
 // verifiedBytes is the memory for labels that are decoded together; more where a part of a file has more.
 const verifiedBytes = 16 << 20
 
-// Verify reads the files whole, as Decode does, and keeps nothing: its error is that of Decode. Of a cache, all checksums
-// are compared.
+// Verify reads the files whole, as Decode does, and keeps nothing: its error is that of Decode.
 func Verify(ctx context.Context, paths []string, options Options) error {
-	if is, err := isCache(paths); err != nil || is {
-		if err == nil {
-			err = cache.Verify(ctx, paths[0])
-		}
-		return err
-	}
 	options.streamed = true
 	o, err := open(ctx, paths, options)
 	if err != nil {
@@ -91,16 +82,4 @@ func VerifyUsable(ctx context.Context, paths []string, options Options) (left, e
 		err = nil
 	}
 	return left, err
-}
-
-func isCache(paths []string) (bool, error) {
-	if len(paths) != 1 {
-		return false, nil
-	}
-	f, err := source.Open(paths[0])
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	return cache.Is(f), nil
 }

@@ -12,6 +12,9 @@ import (
 // headerAlign is what numpy pads headers to, so that mapped values are aligned.
 const headerAlign = 64
 
+// digits are those that a header has room for in its first size, as numpy's do: its length does not depend on the rows.
+const digits = 21
+
 // Header is the head of an array in C order; its length is a multiple of 64.
 func Header(descr string, shape []int64) []byte {
 	dims := make([]string, len(shape))
@@ -23,6 +26,9 @@ func Header(descr string, shape []int64) []byte {
 		tuple += ","
 	}
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, tuple)
+	if len(dims) > 0 {
+		text += strings.Repeat(" ", digits-len(dims[0]))
+	}
 	const start = len(magic) + 2 + 2
 	length := (start+len(text)+1+headerAlign-1)/headerAlign*headerAlign - start
 	head := make([]byte, 0, start+length)

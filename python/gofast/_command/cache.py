@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from .._core.progress import printable
 from .._core.units import many, size
 from .._images.kept import made_by
 from .._images.kept_sets import set_at
-from .._tables.cache import open_cache
+from .._tables import array_folder
 from . import output, verify
 
 _DESCRIPTION = """Lists or clears what gofast keeps on disk: lists of large picture folders, indexes of
@@ -34,7 +35,7 @@ _ACTIONS = {
     "verify": "compare all checksums",
     "clear": "remove it",
 }
-_PICTURES = "cache of pictures"
+_PICTURES, _TABLE = "cache of pictures", "cache of a table"
 _KINDS = {
     "folders": "list of a picture folder",
     "kernels": "compiled GPU kernel",
@@ -44,7 +45,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Kept:
-    """A file that gofast keeps."""
+    """A file or a folder that gofast keeps."""
 
     path: str
     kind: str
@@ -124,8 +125,10 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _count(kept: list[Kept]) -> str:
-    sets = sum(one.kind == _PICTURES for one in kept)
-    return many(len(kept) - sets, "file") + f" and {many(sets, 'cache')} of pictures" * (sets > 0)
+    counts = {kind: sum(one.kind == kind for one in kept) for kind in (_TABLE, _PICTURES)}
+    files = len(kept) - sum(counts.values())
+    said = [many(count, "cache") + kind.removeprefix("cache") for kind, count in counts.items() if count]
+    return " and ".join([many(files, "file")] * bool(files or not said) + said)
 
 
 def _told(path: str) -> dict[str, Any]:
@@ -184,28 +187,15 @@ def _caches(folder: str, unreadable: list[OSError]) -> Iterator[Kept]:
         pictures = set_at(place)
         if pictures is not None:
             yield Kept(place, _PICTURES, pictures.bytes)
-            continue
-        for name in sorted(names):
-            path = Path(place, name)
-            if _is_table(path):
-                yield Kept(str(path), "cache of a table", path.stat().st_size)
+        elif array_folder.WHOLE in names and (table := _table_at(place)) is not None:
+            yield Kept(place, _TABLE, array_folder.size_of(table))
 
 
-def _is_table(path: Path) -> bool:
-    """Whether it is a whole cache: a user's array that has the name of ours must not be taken for one."""
-    try:
-        if path.is_symlink() or not path.is_file():
-            return False
-        with path.open("rb") as file:
-            if file.read(4) != b"PK\x03\x04":
-                return False
-        found = open_cache(str(path), None)
-    except (OSError, errors.ReadError):
-        return False
-    if found is None:
-        return False
-    os.close(found.fd)
-    return True
+def _table_at(path: str) -> array_folder.Description | None:
+    """The whole cache of a table that lies there, perhaps a damaged one; None for any other folder."""
+    with contextlib.suppress(errors.GofastError):
+        return array_folder.read(path, array_folder.TABLE)
+    return None
 
 
 def _agreed(kept: list[Kept]) -> bool:
@@ -226,8 +216,11 @@ def _clear(kept: list[Kept]) -> tuple[list[Kept], bool]:
     for one in kept:
         try:
             pictures = set_at(one.path) if one.kind == _PICTURES else None
+            table = _table_at(one.path) if one.kind == _TABLE else None
             if pictures is not None:
                 pictures.remove()
+            elif table is not None:
+                array_folder.remove(table)
             else:
                 os.unlink(one.path)
             gone.append(one)

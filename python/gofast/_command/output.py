@@ -95,6 +95,7 @@ def flush() -> None:
 def note(text: str) -> None:
     """Says something beside the result."""
     if sys.stderr is not None:
+        text = text.encode(errors="backslashreplace").decode()  # names need not be UTF-8
         print("gofast: " + "\n".join(map(printable, text.split("\n"))), file=sys.stderr)
 
 

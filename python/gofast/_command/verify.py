@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import itertools
 import os
 import queue
 import threading
@@ -15,8 +16,8 @@ from .. import errors
 from .._core import codecs, command_operations, engine
 from .._core.progress import Progress
 from .._images import pillow
+from .._tables import array_folder
 from .._tables.columns import verified
-from ..verify import verify
 from . import output
 from .found import verify_text
 
@@ -39,7 +40,7 @@ def add(parsers: output.Parsers) -> None:
         "decode everything, and list what is damaged",
         _DESCRIPTION,
         """gofast verify photos/
-gofast verify train.parquet train.cache.npz
+gofast verify train.parquet train.cache
 gofast verify prices.csv --decimal , --fill-value nan
 gofast verify 'shards/*.csv' --one-table
 gofast verify photos/ --json | jq -r '.damaged[].path' > damaged.txt""",
@@ -62,7 +63,7 @@ def run(given: argparse.Namespace) -> int:
         {"paths": given.paths, "threads": threads, "table": table, "one_table": given.one_table}, "verifying"
     )
     asked = ask_pillow(found, threads)
-    found["damaged"] += _damaged_sets(given.paths)
+    found["damaged"] += _damaged_folders(given.paths)
     _verify_hdf5(found, threads)
     if given.json:
         output.print_json({**found, "by_pillow": asked})
@@ -71,12 +72,12 @@ def run(given: argparse.Namespace) -> int:
     return output.FAILED if found["damaged"] or found["unreadable_folders"] else output.DONE
 
 
-def _damaged_sets(paths: Sequence[str]) -> Iterator[command_operations.Problem]:
-    """The preprocessed sets among these whose values are not as they were written."""
-    for path in paths:
-        if os.path.isfile(os.path.join(path, "set.jsonl")):
+def _damaged_folders(paths: Sequence[str]) -> Iterator[command_operations.Problem]:
+    """The tables' caches and preprocessed sets, here or below, whose values are not as they were written."""
+    for path, _, names in itertools.chain(*map(os.walk, paths)):
+        if array_folder.WHOLE in names:
             try:
-                verify(path)
+                array_folder.verify(path)
             except errors.GofastError as error:
                 yield {"path": error.path or path, "kind": "Damaged", "reason": str(error)}
 

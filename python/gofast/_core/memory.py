@@ -1,7 +1,7 @@
 """A table's arrays in memory, and how processes share them.
 
-A decoded table is a sealed memfd or a cache file. Forked workers inherit the
-mapping. Spawn and forkserver workers receive the descriptor. Any other pickle
+A decoded table is a sealed memfd, or a cache's files. Forked workers inherit the
+mapping. Spawn and forkserver workers receive the descriptors. Any other pickle
 opens the sources again (see ``TableDataset.__getstate__``).
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .owned import Owned
+from .owned import Owned, handed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,13 +65,16 @@ class Memory:
     features: npt.NDArray[Any]
     labels: npt.NDArray[np.int64]
 
-    def _lay_out(self, whole: npt.NDArray[np.uint8], layout: Layout) -> None:
-        """Shows the table that lies in these bytes."""
+    def _lay_out(
+        self, whole: npt.NDArray[np.uint8], layout: Layout, labels: npt.NDArray[np.uint8] | None = None
+    ) -> None:
+        """Shows the table that lies in these bytes; labels may lie in others."""
         columns = len(layout.label_kinds) + len(layout.texts)
         self.layout = layout
         self.features = _array(
             whole, layout.features_offset, np.dtype(layout.type), (layout.rows, layout.width)
         )
+        whole = whole if labels is None else labels
         self.labels = _array(whole, layout.labels_offset, np.dtype(np.int64), (layout.rows, columns))
 
     def label_column(self, column: int) -> npt.NDArray[Any]:
@@ -141,13 +145,32 @@ class CopiedMemory(Memory):
 
 
 class MappedMemory(Memory):
-    """A read-only mapping of a decoded table. Owns its descriptor."""
+    """A read-only mapping of a decoded table. Owns its descriptors.
 
-    def __init__(self, fd: int, layout: Layout) -> None:
-        self.fd = fd
-        self._owned = Owned(fd)
-        whole = mmap.mmap(fd, max(layout.size, 1), mmap.MAP_SHARED, mmap.PROT_READ)
-        self._lay_out(np.frombuffer(whole, np.uint8), layout)
+    Args:
+        labels_fd: of the file that the labels lie in, if it is another.
+    """
+
+    def __init__(self, fd: int, layout: Layout, labels_fd: int | None = None) -> None:
+        self.fd, self.labels_fd = fd, labels_fd
+        self._owned = Owned(fd) if labels_fd is None else Owned(fd, labels_fd)
+        self._lay_out(_mapped(fd, layout.size), layout, None if labels_fd is None else _mapped(labels_fd, 0))
+
+    def handed(self) -> tuple[Any, ...]:
+        """What a process that is being spawned makes the same of; see `taken`."""
+        return handed(self.fd), self.layout, None if self.labels_fd is None else handed(self.labels_fd)
+
+    @classmethod
+    def taken(cls, handed: tuple[Any, ...]) -> MappedMemory:
+        """What was handed over, in the process that it was handed to."""
+        fd, layout, labels_fd = handed
+        return cls(fd.detach(), layout, None if labels_fd is None else labels_fd.detach())
+
+
+def _mapped(fd: int, size: int) -> npt.NDArray[np.uint8]:
+    """Bytes of a file; 0: all of them."""
+    whole = mmap.mmap(fd, size or max(os.fstat(fd).st_size, 1), mmap.MAP_SHARED, mmap.PROT_READ)
+    return np.frombuffer(whole, np.uint8)
 
 
 def _array(

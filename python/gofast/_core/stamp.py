@@ -33,6 +33,11 @@ class Stamp(NamedTuple):
         """The stamp that Go told."""
         return cls(told["Size"], told["MtimeNs"], told["CtimeNs"], told["ID"])
 
+    @property
+    def content(self) -> tuple[int, int]:
+        """What another name, or none, does not change, and what a careful copy keeps."""
+        return self.size, self.modified
+
     def crossing(self) -> FileStamp:
         """The stamp for Go."""
         size, modified, changed, inode = self

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core.progress import Progress
+from .._core.stamp import Stamp
 from .kept_folder import HEAD_BYTES, LATE, MADE_FOR, MARK, SET, head_of, open_safely, set_of
 
 _HEADER = struct.Struct("=8s3qQ4iqQ")  # gf_kept_header
@@ -66,10 +67,10 @@ class PictureSet:
         if self.is_late:
             name = name.rpartition(MARK)[0]
         try:
-            now = os.stat(os.fsencode(self.made_for["root"]) + name)
+            now = Stamp.of(os.stat(os.fsencode(self.made_for["root"]) + name))
         except (OSError, ValueError):
             return "gone"
-        return "fit" if [now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino] == stamp else "changed"
+        return "fit" if now == Stamp(*stamp) else "changed"
 
     def remove(self) -> None:
         """Removes its files, and its folder if nothing else is in it."""

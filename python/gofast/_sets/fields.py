@@ -12,12 +12,9 @@ import numpy as np
 import torch
 
 from .. import errors
+from .._tables.array_folder import TYPES, ArraySpec
 from .._tables.file_arrays import size_of
 from .._tables.scale import default_keys
-
-# What numpy writes and torch reads, by numpy's names.
-_INTEGERS = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
-TYPES = (*_INTEGERS, "float16", "float32", "float64", "complex64", "complex128")
 
 BARE, TUPLE, DICT = "value", "tuple", "dict"  # what a sample is
 
@@ -51,21 +48,14 @@ class Field(NamedTuple):
         return f"{'a picture of ' if self.picture else ''}{self.dtype} {list(self.shape)}"
 
 
-def header(field: Field, count: int) -> bytes:
-    """What stands before the values in a .npy file of so many samples."""
-    kind, shape = np.dtype(field.dtype).str, (count, *field.shape)
-    text = f"{{'descr': {kind!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
-    room = -(10 + len(text) + 1) % 64
-    return (
-        b"\x93NUMPY\x01\x00" + (len(text) + room + 1).to_bytes(2, "little") + f"{text}{' ' * room}\n".encode()
-    )
-
-
-def names(fields: Sequence[Field]) -> list[str]:
-    """The names of their files: their own names where these are plain, else their numbers."""
+def arrays(fields: Sequence[Field], count: int) -> list[ArraySpec]:
+    """The arrays of so many samples, of the fields' names where these are plain, else of their numbers."""
     own = [field.name for field in fields]
     plain = all(map(_PLAIN.fullmatch, own)) and len({name.lower() for name in own}) == len(own)
-    return [f"{name if plain else number}.npy" for number, name in enumerate(own)]
+    return [
+        ArraySpec(field.name if plain else str(number), field.dtype, (count, *field.shape))
+        for number, field in enumerate(fields)
+    ]
 
 
 def values(sample: Any) -> tuple[str, dict[str, Any]]:

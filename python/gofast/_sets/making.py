@@ -19,6 +19,7 @@ from .._core.reason import Reason
 from .._core.units import size
 from .._images.dataset import ImageDataset
 from .._loader.native_dataset import overridden, resolve
+from .._tables import array_folder
 from ..loader import DataLoader
 from . import fields, files, same
 from .files import SetInfo
@@ -38,13 +39,13 @@ def write(
     opened: Callable[[str], Opened],
 ) -> Opened:
     """Writes a set, or goes on with it, or finds it there, and opens it; see `gofast.preprocess`."""
-    before, old = Generators.now(), files.stamp(folder) if overwrite else None
+    before, old = Generators.now(), array_folder.stamp(folder) if overwrite else None
     try:
         info = same.looked_at(dataset, allow_random)
-        if not overwrite and files.is_set(folder):
+        if not overwrite and array_folder.is_whole(folder):
             return _found(dataset, folder, info, allow_random, opened)
         with alone(folder, old) as journal:  # until it is opened: others may wait to overwrite it
-            if files.is_set(folder):  # another process made it meanwhile
+            if array_folder.is_whole(folder):  # another process made it meanwhile
                 return _found(dataset, folder, info, allow_random, opened)
             with SetWriter(folder, journal, info) as writer:
                 _begin(dataset, writer, overwrite, allow_random)
@@ -73,7 +74,7 @@ def _begin(dataset: Any, writer: SetWriter, overwrite: bool, allow_random: bool)
     folder, info, begun = writer.folder, writer.info, None
     with writing(folder):
         lines = writer.lines()
-    with contextlib.suppress(*files.ODD):
+    with contextlib.suppress(*array_folder.ODD):
         begun = SetInfo.of(lines[0])
     if begun is None or len(lines) == 1 or overwrite:
         with writing(folder):

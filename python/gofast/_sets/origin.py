@@ -7,6 +7,7 @@ import os
 from .. import errors
 from .._core.units import many
 from .._loader.view import Line
+from .._tables import array_folder
 from .._tables.file_arrays import FileArray
 from .._tables.origin import Origin
 from .._tables.sources import Path
@@ -27,20 +28,21 @@ class SetOrigin(Origin):
 
     def __init__(self, path: Path) -> None:
         self.path = os.path.abspath(os.fspath(path))
-        self.info, lines = files.read(self.path)
-        self._seal, fields = lines[-1], self.info.fields
+        self.info, said = files.read(self.path)
+        self._seal, fields = said.seal, self.info.fields
         self.classes, self.pictures, self.bare = self.info.classes, fields[0].picture, self.info.form == BARE
         self.keys, self.output = tuple(field.name for field in fields), "tuple"
         if self.info.form == DICT:
             self.output = "dict"
-        self.arrays = files.open_fields(self.path, self.info)
+        self.arrays = array_folder.open_arrays(said)
 
     def open(self) -> list[FileArray]:
         """See the base class."""
-        if files.read(self.path)[1][-1] != self._seal:
-            said = f"{self.path} holds another set than when it was pickled"
-            raise errors.ChangedError(said).at(path=self.path)
-        return files.open_fields(self.path, self.info)
+        said = files.read(self.path)[1]
+        if said.seal != self._seal:
+            other = f"{self.path} holds another set than when it was pickled"
+            raise errors.ChangedError(other).at(path=self.path)
+        return array_folder.open_arrays(said)
 
     def explained(self) -> list[Line]:
         """See the base class."""

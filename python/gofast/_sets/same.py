@@ -20,9 +20,11 @@ from .. import errors
 from .._about import __version__
 from .._core.generators import Generators
 from .._core.records import Records
+from .._core.stamp import Stamp
 from .._images.dataset import ImageDataset
 from .._plan import transforms
 from .._plan.translate import draws
+from .._tables import array_folder
 from .._tables.fields import ArrayMemory
 from .._tables.rows import RowDataset
 from .._tables.token_files import TokenFile
@@ -126,10 +128,10 @@ def _shards(dataset: Any) -> list[str]:
 
 def _stamped(path: Any, label: Any) -> str:
     try:
-        found = os.stat(path)
+        size, modified = Stamp.of(os.stat(path)).content  # a set may be made of a copy
     except (OSError, TypeError, ValueError):  # a picture in memory
         return f"{path} {label}"
-    return f"{path} {label} {found.st_size} {found.st_mtime_ns}"
+    return f"{path} {label} {size} {modified}"
 
 
 def _digest(lines: Iterable[str]) -> str:
@@ -185,7 +187,9 @@ def _first_other(dataset: Any, folder: str, info: SetInfo, done: int) -> int | N
 
 
 def _of_another(folder: str, what: str) -> errors.OptionError:
-    whole = f"; gofast.ArrayDataset.open({folder!r}) uses it as it is" if files.is_set(folder) else ""
+    whole = (
+        f"; gofast.ArrayDataset.open({folder!r}) uses it as it is" if array_folder.is_whole(folder) else ""
+    )
     return errors.OptionError(
         f"{folder} holds samples of another dataset: {what}. Give another path, or overwrite=True to make it "
         f"anew{whole}"

@@ -1,9 +1,8 @@
-"""Opening a cache file in pure Python: no native engine, about a tenth of a millisecond.
+"""Opening a table's cache in pure Python: no native engine, about a tenth of a millisecond.
 
-Go package ``gofast/table/cache`` writes the file and describes it. It is an
-uncompressed .npz. Its last member, ``gofast.npy``, holds a JSON header with its own
-checksum. This module finds the header from the end of the file, checks it, and turns
-it into a layout. It does not read the values themselves; ``gofast.verify`` does that.
+Go package ``gofast/table/cache`` writes it: a folder of arrays (`array_folder`), whose description says what
+the columns are. This module checks that, and turns it into a layout. It does not read the values themselves;
+``gofast.verify`` does that.
 """
 
 from __future__ import annotations
@@ -12,64 +11,50 @@ import hashlib
 import json
 import math
 import os
-import re
 import stat
-import struct
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import errors
-from .._core.memory import Layout
+from .._core.memory import Layout, MappedMemory
 from .._core.stamp import Stamp
+from . import array_folder
+from .array_folder import ODD, TABLE, OpenArray
 
-FORMAT = 1  # version of the file format; gofast/table/cache/header.go has the same
+if TYPE_CHECKING:
+    from .file_arrays import FileArray
+
 READER_VERSION = 4  # raised whenever the same files would be decoded to other values
 
 _HASHED = 64 << 10  # bytes at either end of a source that go into its fingerprint
-_TAIL = 64 << 10  # read at once; holds the header of a table with some thousand columns
-_ALIGN = 64
-_ZIP_END = struct.Struct("<4s44xQ20x22x")  # zip64 end record, its locator, the end record
-_SEAL = re.compile(rb',"size": *(\d+),"length": *(\d+),"sha256":"([0-9a-f]{64})"}')
-_SEAL_LENGTH = len(',"size":,"length":,"sha256":""}') + 20 + 10 + 64
-_SIZES = {"uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
+_TYPES = ("uint8", "int16", "int32", "int64", "float32", "float64")
 _KINDS = ("int", "float", "text")
 _ROUNDED = " rounded to "  # behind the fingerprint; gofast/table/load/cache.go has the same
 
 
-class KeptArray(NamedTuple):
-    """Where an array of one dimension lies."""
-
-    offset: int
-    length: int
-    type: str
-
-
-class KeptText(NamedTuple):
-    """What is kept of a column of texts.
+class CachedText(NamedTuple):
+    """What a cache has of a column of texts.
 
     Attributes:
         ends: int64 [texts + 1]: where the values of each text end, behind a 0.
         values: by name; None: all are 1.
     """
 
-    ends: KeptArray
-    values: dict[str, KeptArray | None]
+    ends: FileArray
+    values: dict[str, FileArray | None]
 
 
 class CacheTable(NamedTuple):
-    """An open cache file.
+    """An open cache.
 
     Attributes:
-        fd: descriptor of the file, open for reading; the caller owns it.
-        layout: the table's content and where it lies, for ``MappedMemory(fd, layout)``.
+        memory: the table.
         texts: its columns of texts.
         rounded: the type that integers were rounded to which it cannot keep; "" where there were none.
     """
 
-    fd: int
-    layout: Layout
-    texts: list[KeptText]
+    memory: MappedMemory
+    texts: list[CachedText]
     rounded: str
 
 
@@ -77,147 +62,88 @@ def open_cache(path: str, fingerprint: str | None, rounds: str = "") -> CacheTab
     """Opens a cache that was built from the same sources and options.
 
     Args:
-        path: the path of the cache.
-        fingerprint: the result of :func:`fingerprint` now; ``None`` accepts any sources: the path may be a
-            table's, so what cannot be opened is no cache.
+        path: the folder.
+        fingerprint: the result of :func:`fingerprint` now; ``None`` accepts any sources.
         rounds: the type that integers are rounded to, where the table has some that it cannot keep.
 
     Returns:
         ``None`` if there is no cache, or it is stale, foreign or incomplete, or its
-        header is damaged. It must then be built again.
+        description is damaged. It must then be built again.
 
     Raises:
-        ReadError: the file exists but cannot be read.
+        ReadError: it exists but cannot be read.
     """
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (FileNotFoundError, NotADirectoryError):
+    if not array_folder.is_whole(path):
         return None
-    except OSError as error:
-        if fingerprint is None:
+    try:
+        said = array_folder.read(path, TABLE)
+        built = said.head["fingerprint"]
+        if fingerprint is not None and built not in (fingerprint, fingerprint + _ROUNDED + rounds):
             return None
-        raise _unread(path, error) from None
-    try:
-        table = _table(fd, None if fingerprint is None else (fingerprint, fingerprint + _ROUNDED + rounds))
-    except OSError as error:
-        os.close(fd)
-        raise _unread(path, error) from None
-    except (ValueError, TypeError, KeyError, IndexError, struct.error, RecursionError):
-        table = None  # JSON with the right checksum and the wrong fields: not a file of gofast
-    except BaseException:
-        os.close(fd)
-        raise
-    if table is None:
-        os.close(fd)
-    return table
+        files = {one.spec.name: one for one in array_folder.open_files(said)}
+        try:
+            return _checked(said.head, files)
+        finally:
+            for one in files.values():  # that the table has not taken
+                os.close(one.fd)
+    except (errors.NotFoundError, errors.DamagedError, errors.ChangedError):
+        return None
+    except ODD:
+        return None  # JSON with the right checksum and the wrong fields: not a cache of gofast
 
 
-def _unread(path: str, error: OSError) -> errors.ReadError:
-    return errors.ReadError(f"cache {path}: cannot read the cache: {error.strerror}").at(path=path)
+def _checked(head: dict[str, Any], files: dict[str, OpenArray]) -> CacheTable:
+    """The table, of files that are as the description says; one of `ODD` where that contradicts itself.
 
-
-def _table(fd: int, fingerprints: tuple[str, str] | None) -> CacheTable | None:
-    """The table as the header says, or None if anything in it is wrong."""
-    info = os.fstat(fd)
-    if not stat.S_ISREG(info.st_mode) or info.st_size < _ZIP_END.size + _SEAL_LENGTH:
-        return None
-    tail_at = max(0, info.st_size - _TAIL)
-    tail = os.pread(fd, _TAIL, tail_at)
-    if len(tail) != info.st_size - tail_at:
-        return None
-    magic, directory = _ZIP_END.unpack_from(tail, len(tail) - _ZIP_END.size)
-    if magic != b"PK\x06\x06" or not _SEAL_LENGTH <= directory <= info.st_size - _ZIP_END.size:
-        return None
-
-    def read(offset: int, size: int) -> bytes:
-        if offset >= tail_at:
-            return tail[offset - tail_at : offset - tail_at + size]
-        return os.pread(fd, size, offset)
-
-    seal = _SEAL.fullmatch(read(directory - _SEAL_LENGTH, _SEAL_LENGTH))
-    if seal is None or int(seal[1]) != info.st_size or not _SEAL_LENGTH <= int(seal[2]) <= directory:
-        return None
-    text = read(directory - int(seal[2]), int(seal[2]))
-    body = text[: -len(',"sha256":""}') - 64]
-    if hashlib.sha256(body).hexdigest() != seal[3].decode():
-        return None
-    header: dict[str, Any] = json.loads(text)
-    if (
-        header["format"] != FORMAT
-        or header["byteorder"] != sys.byteorder
-        or (fingerprints is not None and header["fingerprint"] not in fingerprints)
-    ):
-        return None
-    return _checked(header, fd, info.st_size)
-
-
-def _checked(header: dict[str, Any], fd: int, size: int) -> CacheTable | None:
-    """Checks every number that is used to address memory. A checksum does not stop a forger."""
-    rows, shape, labels = header["rows"], tuple(header["shape"]), header["labels"]
-    kinds = tuple(label["kind"] for label in labels)
-    arrays = {array["name"]: array for array in header["arrays"]}
-    width = math.prod(shape)
-    numbers = [rows, *shape, *(array[key] for array in arrays.values() for key in ("offset", "bytes"))]
-    if any(type(number) is not int or number < 0 for number in numbers) or width != header["width"]:
-        return None
-    if any(kind not in _KINDS for kind in kinds):
-        return None
-    if any(array["offset"] % _ALIGN or array["offset"] + array["bytes"] > size for array in arrays.values()):
-        return None
-    if arrays["features"]["bytes"] != rows * width * _SIZES[header["dtype"]]:
-        return None
-    columns = len(kinds) + len(header.get("texts", ()))
-    if columns and arrays["labels"]["bytes"] != rows * columns * 8:
-        return None
-    classes: tuple[str, ...] | None = None
-    for i, label in enumerate(labels):
-        if label["kind"] == "text":
-            array = arrays["classes" if len(labels) == 1 else f"classes_{i}"]
-            classes = _words(os.pread(fd, array["bytes"], array["offset"]), label["classes"])
+    What it takes of the files is gone from the dict, and owned by the table.
+    """
+    features, labels, texts = files["features"].spec, head["labels"], head["texts"] or ()
+    shape, kinds = tuple(head["shape"]), tuple(label["kind"] for label in labels)
+    rows, width = features.shape
+    kind = "uint8" if features.dtype == "bool" else features.dtype
+    columns = len(kinds) + len(texts)
+    own = [one.spec for one in files.values() if one.spec.name.startswith("texts_")]
+    sound = (
+        all(type(size) is int and size >= 0 for size in shape)
+        and math.prod(shape) == width
+        and kind in _TYPES
+        and all(kind in _KINDS for kind in kinds)
+        and (not columns or files["labels"].spec.shape == (rows, columns))
+        and (not columns or files["labels"].spec.dtype in ("int64", "float64"))
+        and all(len(one.shape) == 1 for one in own)
+        and all(one.dtype == "int64" and one.shape[0] for one in own if one.name.endswith("_ends"))
+    )
+    if not sound:
+        raise ValueError("another table than its arrays")
+    classes = [label["classes"] for label in labels if label["kind"] == "text"]
     layout = Layout(
         rows=rows,
         width=width,
-        type=header["dtype"],
-        bool=header["bool"],
+        type=kind,
+        bool=features.dtype == "bool",
         shape=shape,
-        features=tuple(header["names"] or ()),
-        dropped=tuple(header.get("dropped") or ()),  # caches of older versions lack it
+        features=tuple(head["names"] or ()),
+        dropped=tuple(head["dropped"] or ()),
         labels=tuple(label["name"] for label in labels),
         label_kinds=kinds,
-        classes=classes,
-        features_offset=arrays["features"]["offset"],
-        labels_offset=arrays["labels"]["offset"] if columns else 0,
-        size=size,
-        texts=tuple(text["name"] for text in header.get("texts", ())),
+        classes=tuple(classes[-1]) if classes else None,
+        features_offset=files["features"].offset,
+        labels_offset=files["labels"].offset if columns else 0,
+        size=files["features"].offset + features.value_bytes,
+        texts=tuple(text["name"] for text in texts),
     )
-    texts = [_text(k, one, arrays) for k, one in enumerate(header.get("texts", ()))]
-    rounded = header["fingerprint"].rpartition(_ROUNDED)[2]
-    return CacheTable(fd, layout, texts, rounded if rounded in ("float32", "float64") else "")
+    of_texts = [_text(k, one, files) for k, one in enumerate(texts)]
+    memory = MappedMemory(files.pop("features").fd, layout, files.pop("labels").fd if columns else None)
+    rounded = head["fingerprint"].rpartition(_ROUNDED)[2]
+    return CacheTable(memory, of_texts, rounded if rounded in ("float32", "float64") else "")
 
 
-def _text(k: int, text: dict[str, Any], arrays: Mapping[str, dict[str, Any]]) -> KeptText:
-    def there(name: str, kind: str) -> KeptArray:
-        array = arrays[name]
-        length, rest = divmod(array["bytes"], _SIZES[kind])
-        if rest:
-            raise ValueError(name)
-        return KeptArray(array["offset"], length, kind)
-
+def _text(k: int, text: dict[str, Any], files: dict[str, OpenArray]) -> CachedText:
     values = {
-        value["name"]: there(f"texts_{k}_{j}", value["type"]) if value["type"] else None
+        value["name"]: files.pop(f"texts_{k}_{j}").mapped() if value["type"] else None
         for j, value in enumerate(text["values"])
     }
-    ends = there(f"texts_{k}_ends", "int64")
-    if ends.length == 0:
-        raise ValueError("no ends")
-    return KeptText(ends, values)
-
-
-def _words(data: bytes, count: int) -> tuple[str, ...]:
-    """The words of a numpy array of str: each has the same room, padded with NULs."""
-    room = len(data) // count if count else 0
-    codec = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
-    return tuple(data[i * room : (i + 1) * room].decode(codec).rstrip("\0") for i in range(count))
+    return CachedText(files.pop(f"texts_{k}_ends").mapped(), values)
 
 
 def fingerprint(paths: Sequence[str], options: Mapping[str, Any]) -> str:
@@ -247,7 +173,7 @@ def _source(path: str) -> list[int | str]:
             info = os.fstat(file.fileno())
             if not stat.S_ISREG(info.st_mode):
                 raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
-            ends = hashlib.blake2b(os.pread(file.fileno(), _HASHED, 0), digest_size=16)
+            ends = hashlib.sha256(os.pread(file.fileno(), _HASHED, 0))
             ends.update(os.pread(file.fileno(), _HASHED, max(_HASHED, info.st_size - _HASHED)))
     except FileNotFoundError:
         raise errors.NotFoundError(f"open {path}: no such file").at(path=path) from None

@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import math
 import mmap
 import os
-import stat
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import errors
 from .._core.memory import Layout, MappedMemory
 from .._core.owned import handed
-from .._core.stamp import Stamp
+from .._core.regular_files import MappedFile
 from .fields import Field
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
-
-
-@contextlib.contextmanager
-def regular_file(path: str) -> Iterator[tuple[int, os.stat_result]]:
-    """A descriptor of a file, and its state. Pipes and folders are refused."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
-        raise kind(f"open {path}: {error.strerror}").at(path=path) from None
-    try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise errors.ReadError(f"open {path}: not a regular file").at(path=path)
-        yield fd, info
-    finally:
-        os.close(fd)
-
-
-class MappedFile(NamedTuple):
-    """A file that an array is mapped from, as it was then."""
-
-    path: str
-    stamp: Stamp
-
-    def check(self, fd: int) -> None:
-        """Raises ChangedError if somebody has written to it since. Other names, or none, change nothing."""
-        info = os.fstat(fd)
-        if info.st_size != self.stamp.size or info.st_mtime_ns != self.stamp.modified:
-            raise errors.ChangedError(
-                f"{self.path} was written to since it was opened: open the dataset again"
-            ).at(path=self.path)
 
 
 class FileArray:

@@ -18,9 +18,10 @@ import numpy as np
 from .. import errors
 from .._core import engine, table_operations
 from .._core.machine import Machine
+from .._core.regular_files import MappedFile, regular_file
 from .._core.stamp import Stamp
 from .._core.units import exact, many, size
-from .file_arrays import FileArray, MappedFile, regular_file, sealed, size_of
+from .file_arrays import FileArray, sealed, size_of
 from .hdf5_bands import Bands
 from .hdf5_chunks import as_read, as_text, chunk_index, has_plain_edges, most_chunks, pieces
 from .hdf5_file import import_h5py, opened_file

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from .._core.memory import MappedMemory, address_of
+from .._core.memory import address_of
 from .._core.table_operations import KeptColumn, KeptMemory, KeptValues
 from .._loader.core_dataset import IntArray
-from .cache import CacheTable, KeptArray
+from .cache import CachedText, CacheTable
 from .file_arrays import FileArray
 from .text_columns import StringColumn, Strings, TextColumn, TokenColumn
 from .texts import Text
@@ -36,36 +33,28 @@ def _memory(array: FileArray | None) -> KeptMemory:
     return {"address": address_of(array.array), "size": array.array.nbytes}
 
 
-def kept_columns(
-    table: CacheTable, memory: MappedMemory, options: Mapping[str, Text]
-) -> list[TextColumn] | None:
+def cached_columns(table: CacheTable, options: Mapping[str, Text]) -> list[TextColumn] | None:
     """The columns in a cache that was made with these options; None if they contradict themselves."""
     made: list[TextColumn] = []
-    labels = len(memory.layout.label_kinds)
+    labels = len(table.memory.layout.label_kinds)
     for k, (kept, (name, option)) in enumerate(zip(table.texts, options.items(), strict=True)):
-        ends = _mapped(memory.fd, kept.ends)
-        values = {key: None if one is None else _mapped(memory.fd, one) for key, one in kept.values.items()}
-        if not _sound(ends, values, memory.labels[:, labels + k]):
+        if not _sound(kept, table.memory.labels[:, labels + k]):
             return None
         if option.tokenizer is None:
-            data = values[name]
+            data = kept.values[name]
             assert data is not None
-            made.append(StringColumn(name, Strings(ends, data)))
+            made.append(StringColumn(name, Strings(kept.ends, data)))
         else:
-            padded = {key: (array, option.blank(key)) for key, array in values.items()}
-            made.append(TokenColumn(name, option.without_tokenizer(), option.left, ends, padded))
+            padded = {key: (array, option.blank(key)) for key, array in kept.values.items()}
+            made.append(TokenColumn(name, option.without_tokenizer(), option.left, kept.ends, padded))
     return made
 
 
-def _mapped(fd: int, kept: KeptArray) -> FileArray:
-    return FileArray(os.dup(fd), np.dtype(kept.type), (kept.length,), kept.offset)
-
-
-def _sound(ends: FileArray, values: Mapping[str, FileArray | None], numbers: IntArray) -> bool:
+def _sound(kept: CachedText, numbers: IntArray) -> bool:
     """Checks every number that addresses memory when a batch is made: nobody does so then."""
-    at = ends.array
+    at = kept.ends.array
     if at[0] != 0 or (at[1:] < at[:-1]).any():
         return False
-    if any(array is not None and len(array.array) != at[-1] for array in values.values()):
+    if any(array is not None and len(array.array) != at[-1] for array in kept.values.values()):
         return False
     return len(numbers) == 0 or bool(numbers.min() >= 0 and numbers.max() < len(at) - 1)

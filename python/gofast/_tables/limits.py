@@ -16,7 +16,7 @@ class Limits:
     Attributes:
         memory: maximum bytes that decoding and the decoded table hold at once;
             default half of what is available. With ``cache=`` the table itself
-            lies in the cache file and does not count.
+            lies in the cache's files and does not count.
         columns: maximum number of columns; default 65,536.
         metadata: maximum bytes of a header or footer; default 64 MiB.
         page: maximum bytes of a decompressed Parquet page; default 256 MiB.

@@ -12,11 +12,12 @@ from .. import errors
 from .._core import engine, table_operations
 from .._core.memory import Layout, MappedMemory
 from .._core.table_operations import Kept, Selection, Sources
-from .cache import CacheTable, fingerprint, open_cache
+from . import array_folder
+from .cache import fingerprint, open_cache
 from .cells import Place
 from .columns import selection
 from .file_arrays import FileArray
-from .kept_texts import kept_columns, to_keep
+from .kept_texts import cached_columns, to_keep
 from .sources import expand
 from .table_options import TableOptions
 from .text_columns import Strings, TextColumn
@@ -28,12 +29,12 @@ from .tokenizing import opened_texts
 _BUILDS = 3
 
 
-def request_of(source: TableOptions) -> tuple[list[str], Sources]:
+def request_of(source: TableOptions, takes_cache: bool = False) -> tuple[list[str], Sources]:
     """The paths of the files, and the whole request for the engine."""
     cache = source.cache
     if cache is not None and not isinstance(cache, (str, os.PathLike)):
-        raise errors.OptionError(f'cache={cache!r} is not a path: give one that ends in ".npz"')
-    paths = expand(source.path, None if cache is None else os.fspath(cache))
+        raise errors.OptionError(f"cache={cache!r} is not a path: give that of a folder")
+    paths = expand(source.path, cache=None if cache is None else os.fspath(cache), takes_cache=takes_cache)
     return paths, source.sources(paths)
 
 
@@ -49,12 +50,12 @@ def place(source: TableOptions, row: int) -> Place:
 
 def open_table(source: TableOptions) -> tuple[MappedMemory, list[TextColumn]]:
     """Decodes the files, or maps the cache that holds them. With them are the columns of ``text=``."""
-    paths, running = request_of(source)
+    paths, running = request_of(source, takes_cache=source.cache is None)
     config, cache, text = source.selection(), source.cache, source.text
     if cache is not None:
         return _open_cached(os.fspath(cache), paths, config, running, text)
-    if len(paths) == 1 and (table := open_cache(paths[0], None)) is not None:
-        return _cached_alone(paths[0], table, running, text), []
+    if array_folder.is_whole(paths[0]):
+        return _cached_alone(paths[0], running, text), []
     schema = table_operations.open_table(running, f"reading {paths[0]}")
     memory, kept = MappedMemory(schema["fd"], Layout.from_schema(schema)), schema["kept"]
     return memory, opened_texts(text, _strings(kept))
@@ -81,10 +82,9 @@ def _open_cached(
         current = fingerprint(paths, options)
         table = open_cache(cache, current, running["rounds"])
         if table is not None:
-            memory = MappedMemory(table.fd, table.layout)
-            columns = kept_columns(table, memory, text)
+            columns = cached_columns(table, text)
             if columns is not None:
-                return memory, columns
+                return table.memory, columns
         if build == _BUILDS:
             break
         # The second time the core must build in any case: it may take a cache for
@@ -116,30 +116,31 @@ def _build(request: table_operations.Cache, text: Mapping[str, Text]) -> None:
         table_operations.close_cache(building)
 
 
-def _cached_alone(
-    path: str, table: CacheTable, config: Mapping[str, object], text: Mapping[str, Text]
-) -> MappedMemory:
+def _cached_alone(path: str, config: Mapping[str, object], text: Mapping[str, Text]) -> MappedMemory:
     """The table in a cache that was given as the source. It is decoded already."""
-    memory = MappedMemory(table.fd, table.layout)
+    table = open_cache(path, None)
+    if table is None:
+        array_folder.open_arrays(array_folder.read(path, array_folder.TABLE))  # says what is wrong with it
+        raise array_folder.damaged(path, "its description contradicts itself")
     if text or table.texts:
         has = "has texts, whose tokenizers it does not know" if table.texts else "has no texts"
         raise errors.OptionError(
-            f"{path} is a cache, which {has}: open its sources, with text= and with this file as cache="
+            f"{path} is a cache, which {has}: open its sources, with text= and with this folder as cache="
         )
     plain: Mapping[str, object] = selection()
     given = [key for key in plain if config[key] != plain[key] and key not in ("label", "label_optional")]
     if given:
         raise errors.OptionError(
             f"{path} is a cache, whose table is decoded already: {given[0]}= is for its sources; "
-            "open them, with this file as cache="
+            "open them, with this folder as cache="
         )
     if table.rounded not in ("", config["rounds"]):
         raise errors.OptionError(
             f"{path} is a cache, whose integers were rounded to {table.rounded}: "
             "for another dtype, open its sources"
         )
-    held = list(table.layout.labels)
+    held = list(table.memory.layout.labels)
     if config["label"] and config["label"] != held and not config["label_optional"]:
         said = f"open {path}: the cache holds the labels {held}, not {config['label']}"
         raise errors.SchemaError(said).at(path=path)
-    return memory
+    return table.memory

@@ -10,6 +10,7 @@ from .. import errors
 from .._core import patterns
 from .._core.arguments import several
 from .._core.warn import warn
+from .array_folder import is_whole
 
 Path = str | os.PathLike[str]
 
@@ -66,34 +67,50 @@ def _refuse(path: Any) -> None:
         raise errors.OptionError(f"{name}: give a file, a glob or a folder, or a list of them")
 
 
-def expand(path: Path | Iterable[Path], output: str | None = None) -> list[str]:
+def expand(
+    path: Path | Iterable[Path],
+    output: str | None = None,
+    cache: str | None = None,
+    takes_cache: bool = False,
+) -> list[str]:
     """The files, in order: those given, or the sorted content of globs and folders.
 
     From a folder, files with a table's ending are taken, and a warning lists the
     others. No warning lists hidden files, files that begin with ``_`` (Spark's
-    markers), and ``output``, a file that will be made from the table.
+    markers), and ``output`` and ``cache``, a file and a folder that will be made from the
+    table. The folder of a cache may be the only source, for who ``takes_cache``.
 
     Raises NotFoundError if a path does not exist, or a pattern or folder gives no file;
-    OptionError if ``path`` is not a path, or ``output`` would replace a source or
-    something that is not a file; SchemaError for a folder of several formats.
+    OptionError if ``path`` is not a path, or one of those would replace a source or
+    something of another kind; SchemaError for a folder of several formats; FormatError
+    for a cache that is not taken.
     """
     paths = given(path)
     if not isinstance(paths, list):
         paths = [paths]
-    made = set() if output is None else {os.path.realpath(output + end) for end in ("", ".part")}
+    made = {
+        os.path.realpath(one + end) for one in (output, cache) if one is not None for end in ("", ".part")
+    }
     files = [file for p in paths for file in _expand_one(os.fspath(p), made)]
-    if output is not None and os.path.lexists(output):
-        if os.path.exists(output) and not os.path.isfile(output):
+    if (len(paths) > 1 or not takes_cache) and (caches := [*filter(is_whole, paths)]):
+        alone = "this is a cache of gofast: open it alone, as the path of a TableDataset"
+        raise errors.FormatError(f"open {os.fspath(caches[0])}: {alone}").at(path=os.fspath(caches[0]))
+    if output is not None and os.path.exists(output):
+        if not os.path.isfile(output):
             raise errors.OptionError(f"{output!r} is there and is not a file: it will not be replaced")
-        if os.path.exists(output) and any(os.path.samefile(output, file) for file in files):
+        if any(os.path.samefile(output, file) for file in files):
             raise errors.OptionError(f"{output!r} is a source itself: it will not be replaced")
+    if cache is not None and os.path.exists(cache) and not os.path.isdir(cache):
+        is_source = any(os.path.samefile(cache, file) for file in files)
+        what = "a source itself" if is_source else "there and is not a folder"
+        raise errors.OptionError(f"{cache!r} is {what}: a cache is a folder, so give another path")
     _say_partitions(files)
     return files
 
 
 def _expand_one(path: str, made: set[str]) -> list[str]:
     if os.path.isdir(path):
-        return _in_folder(path, made)
+        return [path] if is_whole(path) else _in_folder(path, made)
     if patterns.is_pattern(path):
         found = [file for file in patterns.matching(path) if os.path.realpath(file) not in made]
         if not found:

@@ -13,11 +13,12 @@ import numpy as np
 from .. import errors
 from .._core import table_operations
 from .._core.memory import address_of
+from .._core.regular_files import MappedFile, regular_file
 from .._core.stamp import Stamp
 from .._core.units import many
 from .._loader.core_dataset import CoreDataset
 from .._loader.view import Line
-from .file_arrays import FileArray, MappedFile, regular_file
+from .file_arrays import FileArray
 from .origin import Origin
 
 if TYPE_CHECKING:

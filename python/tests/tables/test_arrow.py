@@ -553,5 +553,5 @@ def test_a_cache_and_a_folder(tmp_path: Path) -> None:
     for i in range(3):
         write(pa.table({"x": np.arange(i * 10, i * 10 + 10), "label": [i] * 10}), folder / f"{i}.arrow")
     for _ in range(2):
-        made = TableDataset(folder, cache=tmp_path / "cache.npz")
+        made = TableDataset(folder, cache=tmp_path / "cache.cache")
         assert made[:]["features"][:, 0].tolist() == list(range(30))

@@ -1,18 +1,23 @@
-"""The cache file from Python: what package gofast/table/cache wrote is what is read here."""
+"""A table's cache from Python: what package gofast/table/cache wrote is what is read here."""
 
 from __future__ import annotations
 
+import copy
 import gc
+import json
 import os
+import random
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import gofast
 from gofast import errors
-from gofast._core.memory import MappedMemory
+from gofast._tables import array_folder
 from gofast._tables import cache as cache_files
 
 ROOT = Path(__file__).parents[3]
@@ -31,60 +36,127 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env={**os.environ, "GOFAST_TEST_CACHE_OUT": str(folder)},
         check=True,
     )
-    return folder / "t.npz"
+    return folder / "t.cache"
+
+
+@pytest.fixture
+def own(cache: Path, tmp_path: Path) -> Path:
+    """A copy, to be harmed."""
+    return Path(shutil.copytree(cache, tmp_path / "own"))
 
 
 def test_layout_and_values(cache: Path) -> None:
     table = cache_files.open_cache(str(cache), "f")
     assert table is not None
-    layout = table.layout
+    layout, memory = table.memory.layout, table.memory
     assert (layout.rows, layout.width, layout.type, layout.shape) == (3, 4, "int16", (2, 2))
     assert layout.features == ("a", "b", "ü", "d")
     assert layout.labels == ("i", "f", "t")
     assert layout.label_kinds == ("int", "float", "text")
     assert layout.classes == ("cat", "größe", "犬")
-    memory = MappedMemory(table.fd, layout)
     assert memory.features.tobytes() == bytes(range(1, 25))
     assert memory.labels.tobytes() == bytes(range(1, 73))
-    assert layout.features_offset % 4096 == 0
-    assert layout.labels_offset % 64 == 0
+    assert layout.features_offset % 64 == layout.labels_offset % 64 == 0
+    gofast.verify(cache)
+    for name, array in (("features", memory.features), ("labels", memory.labels)):
+        assert np.array_equal(np.load(cache / f"{name}.npy", mmap_mode="r"), array)
+    said = array_folder.read(str(cache))
+    assert [one.header for one in said.arrays] == [
+        (cache / f"{one.name}.npy").read_bytes()[: len(one.header)] for one in said.arrays
+    ]
 
 
 def test_stale_and_foreign(cache: Path, tmp_path: Path) -> None:
     assert cache_files.open_cache(str(cache), "g") is None
     assert cache_files.open_cache(str(tmp_path / "none"), "f") is None
-    assert cache_files.open_cache(str(cache / "below"), "f") is None
-    foreign = tmp_path / "foreign.npz"
-    np.savez(foreign, features=np.arange(5))
-    assert cache_files.open_cache(str(foreign), "f") is None
-    for size in (0, 1, 97, 5000):
-        foreign.write_bytes(b"PK\x06\x06" * (size // 4 + 1))
-        assert cache_files.open_cache(str(foreign), "f") is None
+    assert cache_files.open_cache(str(cache / "features.npy"), "f") is None
     assert cache_files.open_cache(str(tmp_path), "f") is None
-    (tmp_path / "loop").symlink_to("loop")  # what cannot be opened is no cache if it is the table itself
-    assert cache_files.open_cache(str(tmp_path / "loop"), None) is None
-    with pytest.raises(errors.ReadError, match="cannot read the cache"):
-        cache_files.open_cache(str(tmp_path / "loop"), "f")
-    os.mkfifo(tmp_path / "pipe")
-    assert cache_files.open_cache(str(tmp_path / "pipe"), "f") is None
+    for content in (b"", b"\n", b"PK\x06\x06" * 100, b"{}\n" * 100):
+        for whole in (content, content + array_folder.seal(content)):
+            (tmp_path / array_folder.WHOLE).write_bytes(whole)
+            assert cache_files.open_cache(str(tmp_path), "f") is None
+            assert cache_files.open_cache(str(tmp_path), None) is None
+    (tmp_path / "loop").symlink_to("loop")
+    assert cache_files.open_cache(str(tmp_path / "loop"), "f") is None
+    (tmp_path / array_folder.WHOLE).unlink()
+    os.mkfifo(tmp_path / array_folder.WHOLE)
+    assert cache_files.open_cache(str(tmp_path), "f") is None
 
 
-def test_damaged_header(cache: Path, tmp_path: Path) -> None:
-    good = cache.read_bytes()
-    start = good.rindex(b'{"format":1,')
-    end = good.index(b'"}', good.index(b'"sha256"', start)) + 2
-    damaged = tmp_path / "damaged.npz"
+def test_damaged_description(own: Path) -> None:
+    path = own / array_folder.WHOLE
+    good = path.read_bytes()
     gc.collect()  # or what other tests left is closed meanwhile
     opened = len(os.listdir("/proc/self/fd"))
-    for at in range(start, end):
-        damaged.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
-        assert cache_files.open_cache(str(damaged), "f") is None, at
-    for cut in (1, 22, len(good) - end, len(good) - start, len(good) - 4096):
-        damaged.write_bytes(good[:-cut])
-        assert cache_files.open_cache(str(damaged), "f") is None, cut
-    damaged.write_bytes(good + b"\0")
-    assert cache_files.open_cache(str(damaged), "f") is None
+    for at in range(len(good)):
+        path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+        assert cache_files.open_cache(str(own), "f") is None, at
+        path.write_bytes(good[:at])
+        assert cache_files.open_cache(str(own), "f") is None, at
+    path.write_bytes(good + b"\0")
+    assert cache_files.open_cache(str(own), "f") is None
     assert len(os.listdir("/proc/self/fd")) <= opened
+
+
+ODD: list[Any] = [None, -1, 0, 1, 1 << 62, 1.5, True, "", "../x", [], [1], [1 << 40], {}, "set", "float64"]
+
+
+def test_forged_description(own: Path) -> None:
+    path, d = own / array_folder.WHOLE, random.Random(3)
+    first, *lines = path.read_bytes().split(b"\n")
+    told: Any = json.loads(first)
+    for _ in range(1000):
+        forged = copy.deepcopy(told)
+        inside: Any = forged
+        while True:
+            key = d.choice([*inside] if isinstance(inside, dict) else [*range(len(inside))])
+            if isinstance(inside[key], (dict, list)) and inside[key] and d.random() < 0.7:
+                inside = inside[key]
+                continue
+            inside[key] = d.choice(ODD)
+            break
+        body = b"\n".join([json.dumps(forged).encode(), *lines[:-2], b""])
+        path.write_bytes(body + array_folder.seal(body))
+        try:
+            table = cache_files.open_cache(str(own), None)
+        except errors.FormatError:
+            assert forged["kind"] != "table"
+            continue
+        if table is not None:
+            assert len(table.memory.features.tobytes()) <= 24 and len(table.memory.labels.tobytes()) <= 72
+
+
+def test_files_that_are_not_as_they_were_written(own: Path) -> None:
+    for name in ("features.npy", "labels.npy"):
+        content = (own / name).read_bytes()
+        for harmed in (content[:-1], content + b"x", b"", content[:40] + b"9" + content[41:]):
+            (own / name).write_bytes(harmed)
+            assert cache_files.open_cache(str(own), "f") is None
+        (own / name).unlink()
+        assert cache_files.open_cache(str(own), "f") is None
+        for at in (len(content) - 1, len(content) - 20):
+            (own / name).write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+            assert cache_files.open_cache(str(own), "f") is not None  # values are not read
+            with pytest.raises(
+                errors.DamagedError, match=name.replace(".", r"\.") + ": a value of its rows 0"
+            ):
+                gofast.verify(own)
+        (own / name).write_bytes(content)
+    gofast.verify(own)
+
+
+def test_a_cache_that_is_made_anew_while_it_is_opened(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = array_folder.open_regular
+
+    def replaced(path: str) -> Any:
+        if path.endswith("labels.npy"):
+            content = (own / array_folder.WHOLE).read_bytes()
+            (own / array_folder.WHOLE).unlink()
+            (own / array_folder.WHOLE).write_bytes(content)
+        return opened(path)
+
+    monkeypatch.setattr(array_folder, "open_regular", replaced)
+    assert cache_files.open_cache(str(own), "f") is None
 
 
 def test_fingerprint(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,8 @@ def source(tmp_path: Path) -> Path:
 
 
 def stamp(path: Path) -> tuple[int, int]:
-    """Changes whenever the file is built again."""
-    info = path.stat()
+    """Changes whenever the cache is built again."""
+    info = (path / "arrays.jsonl").stat()
     return info.st_ino, info.st_mtime_ns
 
 
@@ -42,7 +43,7 @@ def stamp(path: Path) -> tuple[int, int]:
 
 
 def test_a_cached_table_is_the_table(source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
+    cache = tmp_path / "t.cache"
     want = TableDataset(source, fill_value=0.5)
     first = TableDataset(source, fill_value=0.5, cache=cache)
     built = stamp(cache)
@@ -55,7 +56,7 @@ def test_a_cached_table_is_the_table(source: Path, tmp_path: Path) -> None:
         assert ds.classes == want.classes and ds.class_to_idx == want.class_to_idx
         assert repr(ds) == repr(want)
     assert_same_batches(second, want, batch_size=64, shuffle=True, num_workers=1)
-    assert [p.name for p in tmp_path.iterdir() if p.name not in ("t.csv", "t.npz")] == []
+    assert [p.name for p in tmp_path.iterdir() if p.name not in ("t.csv", "t.cache")] == []
 
 
 def test_pictures_many_labels_and_no_label(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ CHANGES: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_stale_cache_is_built_again(change: str, source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
+    cache = tmp_path / "t.cache"
     options: dict[str, Any] = {"fill_value": 0.5}
     TableDataset(source, cache=cache, **options)
     built = stamp(cache)
@@ -103,7 +104,7 @@ def test_a_stale_cache_is_built_again(change: str, source: Path, tmp_path: Path)
 
 
 def test_options_of_the_samples_need_no_other_cache(tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
+    cache = tmp_path / "t.cache"
     TableDataset(DIGITS, cache=cache)
     built = stamp(cache)
     options = {"shape": (1, 28, 28), "dtype": torch.float16, "mean": 0.1, "std": 0.3, "output": "tuple"}
@@ -112,12 +113,13 @@ def test_options_of_the_samples_need_no_other_cache(tmp_path: Path) -> None:
     assert_same(ds[0:5], TableDataset(DIGITS, **options)[0:5])
 
 
-def test_any_damage_of_the_header_means_rebuild(source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
+@pytest.mark.parametrize("name", ["arrays.jsonl", "features.npy", "labels.npy"])
+def test_any_damage_of_a_header_means_rebuild(name: str, source: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "t.cache"
     want = TableDataset(source, fill_value=0.5, cache=cache)[:]
-    whole = cache.read_bytes()
-    start = whole.rindex(b'{"format":1')
-    places = list(range(start, len(whole), 37))
+    path = cache / name
+    whole = path.read_bytes()
+    places = [*range(0, len(whole) if name == "arrays.jsonl" else 128, 37)]
     for damaged in [
         whole[:-1],
         whole[: len(whole) // 2],
@@ -126,15 +128,9 @@ def test_any_damage_of_the_header_means_rebuild(source: Path, tmp_path: Path) ->
         b"label,x\n1,2\n",
         bytes(len(whole)),
     ] + [whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in places]:
-        cache.write_bytes(damaged)
+        path.write_bytes(damaged)
         assert_same(TableDataset(source, fill_value=0.5, cache=cache)[:], want)
-    assert len(cache.read_bytes()) == len(whole)
-
-
-def test_a_foreign_file_is_replaced(source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
-    np.savez(cache, features=np.zeros(3))
-    assert_same(TableDataset(source, fill_value=0, cache=cache)[:], TableDataset(source, fill_value=0)[:])
+    assert path.read_bytes() == whole
 
 
 @pytest.mark.parametrize("given", ["t.csv", "../{}/t.csv", "link.csv"])
@@ -147,7 +143,7 @@ def test_the_cache_never_replaces_its_source(given: str, source: Path, tmp_path:
 
 
 def test_a_cache_among_its_sources_is_not_one_of_them(source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "all.npz"
+    cache = tmp_path / "all.cache"
     want = TableDataset(source, fill_value=0)[:]
     for path in (tmp_path, tmp_path, str(tmp_path / "*"), tmp_path):
         assert_same(TableDataset(path, fill_value=0, cache=cache)[:], want)
@@ -159,11 +155,11 @@ def test_a_cache_among_its_sources_is_not_one_of_them(source: Path, tmp_path: Pa
 def test_errors_of_a_build_leave_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("label,a\n1,2\n3,\n")
     with pytest.raises(errors.MissingValueError) as caught:
-        TableDataset(tmp_path / "t.csv", cache=tmp_path / "t.npz")
+        TableDataset(tmp_path / "t.csv", cache=tmp_path / "t.cache")
     assert caught.value.row == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
     with pytest.raises(errors.GofastError) as caught:
-        TableDataset(DIGITS, cache=tmp_path / "no" / "t.npz")
+        TableDataset(DIGITS, cache=tmp_path / "no" / "t.cache")
     assert str(tmp_path / "no") in str(caught.value)
 
 
@@ -174,25 +170,40 @@ def test_a_table_larger_than_the_memory_limit(tmp_path: Path) -> None:
     with pytest.raises(errors.LimitError, match="pass cache="):
         TableDataset(tmp_path / "t.csv", label=None, limits=limits)
     with pytest.raises(errors.LimitError, match="raise limits") as caught:
-        TableDataset(tmp_path / "t.csv", label=None, limits={"memory": 1000}, cache=tmp_path / "t.npz")
+        TableDataset(tmp_path / "t.csv", label=None, limits={"memory": 1000}, cache=tmp_path / "t.cache")
     assert "cache=" not in str(caught.value)
     with pytest.raises(errors.LimitError, match="raise limits") as caught:
         convert(tmp_path / "t.csv", tmp_path / "t.npy", label=None, limits=limits)
     assert "cache=" not in str(caught.value)
     ds = TableDataset(
-        tmp_path / "t.csv", label=None, limits=limits, cache=tmp_path / "t.npz", dtype=torch.uint8
+        tmp_path / "t.csv", label=None, limits=limits, cache=tmp_path / "t.cache", dtype=torch.uint8
     )
     assert_same(ds[199_990:]["features"], torch.from_numpy(x[199_990:]))
 
 
-def test_only_files_are_replaced(tmp_path: Path) -> None:
+def test_nothing_of_somebody_else_is_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "own.npz").touch()
+    (tmp_path / "features.npy").touch()
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(errors.OptionError, match="not a file"):
-            TableDataset(DIGITS, cache=path)
-        with pytest.raises(errors.OptionError, match="not a file"):
             gofast.convert(DIGITS, path)
-    assert (tmp_path / "pipe").is_fifo()
+    for path in (tmp_path / "pipe", tmp_path / "own.npz"):
+        with pytest.raises(errors.OptionError, match="not a folder"):
+            TableDataset(DIGITS, cache=path)
+    with pytest.raises(errors.OptionError, match=r"holds other files, such as features\.npy"):
+        TableDataset(DIGITS, cache=tmp_path)
+    made = tmp_path / "set"
+    gofast.preprocess(TableDataset(DIGITS), made)
+    with pytest.raises(errors.OptionError, match="a preprocessed set lies there"):
+        TableDataset(DIGITS, cache=made)
+    with pytest.raises(errors.FormatError, match="ArrayDataset"):
+        TableDataset(made)
+    gofast.verify(made)
+    TableDataset(DIGITS, cache=tmp_path / "t.cache")
+    with pytest.raises(errors.FormatError, match="TableDataset"):
+        gofast.ArrayDataset.open(tmp_path / "t.cache")
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "features.npy").exists()
 
 
 def build(source: str, cache: str, start: Any, out: Any) -> None:
@@ -204,7 +215,7 @@ def build(source: str, cache: str, start: Any, out: Any) -> None:
 def test_ten_processes_at_once(source: Path, tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     start, out = context.Event(), context.Queue()
-    cache = tmp_path / "t.npz"
+    cache = tmp_path / "t.cache"
     children = [context.Process(target=build, args=(str(source), str(cache), start, out)) for _ in range(10)]
     for child in children:
         child.start()
@@ -216,44 +227,40 @@ def test_ten_processes_at_once(source: Path, tmp_path: Path) -> None:
         assert child.exitcode == 0
     assert seen == [(500, float(want[:]["features"].sum()))] * 10
     gofast.verify(cache)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv", "t.npz"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.cache", "t.csv"]
 
 
 def test_verify_finds_a_flipped_byte(tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
+    cache = tmp_path / "t.cache"
     TableDataset(DIGITS, cache=cache)
     gofast.verify(cache)
-    whole = bytearray(cache.read_bytes())
-    with np.load(cache) as arrays:
-        features = arrays["features"]
-    at = bytes(whole).index(features[1000].tobytes()) + 300
-    whole[at] ^= 4
-    cache.write_bytes(whole)
-    TableDataset(DIGITS, cache=cache)  # the header is as it was
+    features = np.load(cache / "features.npy", mmap_mode="r+")
+    features[1000, 300] ^= 4
+    features.flush()
+    TableDataset(DIGITS, cache=cache)  # the headers are as they were
     with pytest.raises(errors.DamagedError, match="features") as caught:
         gofast.verify(cache)
-    assert caught.value.path == str(cache)
+    assert caught.value.path == str(cache / "features.npy")
     with pytest.raises(errors.NotFoundError):
-        gofast.verify(tmp_path / "none.npz")
+        gofast.verify(tmp_path / "none")
     gofast.verify(DIGITS)  # a table is read
     with pytest.raises(errors.GofastError):
         gofast.verify(tmp_path)
 
 
 def test_numpy_reads_the_cache(source: Path, tmp_path: Path) -> None:
-    ds = TableDataset(source, fill_value=0.5, cache=tmp_path / "t.npz", dtype=torch.float64, scale=None)
-    with np.load(tmp_path / "t.npz") as arrays:
-        assert_same(torch.from_numpy(arrays["features"]), ds[:]["features"])
-        assert_same(torch.from_numpy(arrays["labels"])[:, 0], ds.targets)
-        assert arrays["classes"].tolist() == ds.classes
+    ds = TableDataset(source, fill_value=0.5, cache=tmp_path / "t.cache", dtype=torch.float64, scale=None)
+    features, labels = (np.load(tmp_path / "t.cache" / f"{name}.npy") for name in ("features", "labels"))
+    assert_same(torch.from_numpy(features), ds[:]["features"])
+    assert_same(torch.from_numpy(labels)[:, 0], ds.targets)
 
 
 def test_a_cached_dataset_pickles_and_outlives_its_cache(source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
+    cache = tmp_path / "t.cache"
     ds = TableDataset(source, fill_value=0.5, cache=cache)
     want = ds[:]
     assert_same(pickle.loads(pickle.dumps(ds))[:], want)
-    cache.unlink()
+    shutil.rmtree(cache)
     assert_same(ds[:], want)
     assert_same(next(iter(DataLoader(ds, batch_size=500, num_workers=1))), want)
 
@@ -346,7 +353,7 @@ def test_a_file_is_not_converted_into_itself(tmp_path: Path) -> None:
 
 
 def test_a_cache_opens_by_itself(source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "t.cache.npz"
+    cache = tmp_path / "t.cache"
     want = TableDataset(source, fill_value=0.5, cache=cache)
     source.unlink()
     got = TableDataset(cache)
@@ -361,28 +368,30 @@ def test_a_cache_opens_by_itself(source: Path, tmp_path: Path) -> None:
 
 def test_a_cache_by_itself_keeps_its_label(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1, 2], "target": [0.5, 1.5]}).to_csv(tmp_path / "t.csv", index=False)
-    want = TableDataset(tmp_path / "t.csv", label="target", cache=tmp_path / "t.npz")
-    assert_same(TableDataset(tmp_path / "t.npz")[:], want[:])
+    want = TableDataset(tmp_path / "t.csv", label="target", cache=tmp_path / "t.cache")
+    assert_same(TableDataset(tmp_path / "t.cache")[:], want[:])
     with pytest.raises(errors.SchemaError, match="target"):
-        TableDataset(tmp_path / "t.npz", label="a")
+        TableDataset(tmp_path / "t.cache", label="a")
 
 
 @pytest.mark.parametrize("options", [{"columns": ["a"]}, {"fill_value": 0}, {"delimiter": ";"}])
 def test_a_cache_by_itself_is_decoded_already(options: dict[str, Any], source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
+    cache = tmp_path / "t.cache"
     TableDataset(source, fill_value=0.5, cache=cache)
     with pytest.raises(errors.OptionError, match="is a cache"):
         TableDataset(cache, **options)
 
 
 def test_a_cache_beside_others_or_damaged_is_named(source: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "t.npz"
+    cache = tmp_path / "t.cache"
     TableDataset(source, fill_value=0.5, cache=cache)
     with pytest.raises(errors.FormatError, match="a cache of gofast"):
         TableDataset([cache, cache])
-    data = bytearray(cache.read_bytes())
-    at = data.rindex(b'"rows"')
-    data[at + 7] ^= 1
-    cache.write_bytes(data)
-    with pytest.raises(errors.GofastError, match="build it again"):
+    with pytest.raises(errors.FormatError, match="a cache of gofast"):
+        gofast.IterableDataset.from_table(cache)
+    path = cache / "arrays.jsonl"
+    data = bytearray(path.read_bytes())
+    data[data.index(b'"arrays"') + 17] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(errors.DamagedError, match="make it again"):
         TableDataset(cache)

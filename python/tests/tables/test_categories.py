@@ -301,7 +301,7 @@ def test_pickles_and_processes_keep_them(method: str, save: Save) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_categories_are_part_of_a_cache(form: str, save: Save, tmp_path: Path) -> None:
-    path, cache = save(form, c=["red", "blue"], x=[1, 2]), tmp_path / "t.npz"
+    path, cache = save(form, c=["red", "blue"], x=[1, 2]), tmp_path / "t.cache"
     for names, want in [(NAMES, [0, 2]), (["blue", "red"], [1, 0]), ({"red": 5, "blue": 0.5}, [5, 0.5])]:
         for _ in range(2):
             ds = read(path, categories={"c": names}, cache=cache)

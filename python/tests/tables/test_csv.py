@@ -135,7 +135,7 @@ def test_numbers_become_floats_as_those_of_their_column(rows: str, write: Write)
         options: dict[str, Any] = {"label": None, "dtype": dtype, "header": True}
         assert TableDataset(path, **options)[:]["features"].numpy().tobytes() == want
         for _ in range(2):
-            cached = TableDataset(path, cache=path.parent / "t.npz", **options)
+            cached = TableDataset(path, cache=path.parent / "t.cache", **options)
             assert cached[:]["features"].numpy().tobytes() == want
         for shuffled in ({}, {"shuffle": "block", "seed": 0}):
             got = [
@@ -153,7 +153,7 @@ def test_rounded_integers_are_an_error_where_nobody_asked_for_floats(write: Writ
     path = write("a,b\n9007199254740993,0.5\n")
     with pytest.raises(errors.BadValueError, match="exactly"):
         gofast.convert(path, path.parent / "t.npy", label=None, header=True)
-    cache = path.parent / "t.npz"
+    cache = path.parent / "t.cache"
     TableDataset(path, label=None, header=True, cache=cache)
     with pytest.raises(errors.OptionError, match="rounded to float32"):
         TableDataset(cache, label=None, dtype=torch.float64)

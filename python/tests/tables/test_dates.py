@@ -324,7 +324,7 @@ def test_beside_other_columns(form: str, tmp_path: Path) -> None:
 
 
 def test_pickles_caches_and_conversions(tmp_path: Path) -> None:
-    path, cache = parquet(tmp_path / "t.parquet", pa.array(moments())), tmp_path / "t.npz"
+    path, cache = parquet(tmp_path / "t.parquet", pa.array(moments())), tmp_path / "t.cache"
     for unit in ("D", "s", "ns"):
         for _ in range(2):
             ds = read(path, unit, cache=cache)

@@ -34,7 +34,7 @@ def write(tmp_path: Path) -> Write:
             frame.to_parquet(path, index=index)
         else:
             frame.to_csv(path, index=index)
-        cache = {"cache": tmp_path / f"{name}.npz"} if form == "cache" else {}
+        cache = {"cache": tmp_path / f"{name}.cache"} if form == "cache" else {}
         return {"path": path, "scale": None, **cache}
 
     return save

@@ -231,7 +231,7 @@ def test_truth_as_classes(tmp_path: Path) -> None:
 
 
 def test_classes_are_part_of_a_cache(save: Save, tmp_path: Path) -> None:
-    path, cache = save(x=[1, 2], label=["cat", "dog"]), tmp_path / "t.npz"
+    path, cache = save(x=[1, 2], label=["cat", "dog"]), tmp_path / "t.cache"
     for classes, want in [(None, [0, 1]), (["dog", "cat"], [1, 0]), ({"cat": 5, "dog": 300}, [5, 300])]:
         for _ in range(2):
             ds = TableDataset(path, classes=classes, cache=cache)

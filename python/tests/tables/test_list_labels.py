@@ -49,7 +49,7 @@ def test_lists(kind: str, suffix: str, tmp_path: Path) -> None:
     assert torch.equal(
         both.targets, torch.cat([torch.tensor([[4.0], [3], [2], [1]]).to(want.dtype), want], 1)
     )
-    cached = [TableDataset(path, label="y", cache=tmp_path / "c.npz", **options) for _ in range(2)]
+    cached = [TableDataset(path, label="y", cache=tmp_path / "c.cache", **options) for _ in range(2)]
     assert all(torch.equal(one.targets, want) for one in cached)
     two = TableDataset([path, path], label="y", **options)
     assert torch.equal(two.targets, torch.cat([want, want]))

@@ -168,7 +168,7 @@ def test_names_that_are_no_index(name: str, tmp_path: Path) -> None:
 def test_a_cache_keeps_what_was_dropped(tmp_path: Path) -> None:
     frame().rename_axis("id").iloc[[2, 0, 3, 1]].to_parquet(tmp_path / "t.parquet")
     for _ in range(2):
-        ds = TableDataset(tmp_path / "t.parquet", cache=tmp_path / "t.npz")
+        ds = TableDataset(tmp_path / "t.parquet", cache=tmp_path / "t.cache")
         assert ds._memory.layout.dropped == ("id",)
     gofast.verify(tmp_path / "t.npz")
 

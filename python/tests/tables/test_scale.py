@@ -38,7 +38,7 @@ def opened(tmp_path: Path) -> Callable[..., TableDataset]:
             frame.insert(0, "label", 0)
             frame.to_parquet(path) if form == "parquet" else frame.to_csv(path, index=False)
             if form == "cache":
-                options["cache"] = tmp_path / f"{name}.cache.npz"
+                options["cache"] = tmp_path / f"{name}.cache"
         return TableDataset(path, **options)
 
     return save
@@ -160,7 +160,7 @@ def test_a_value_that_does_not_fit_is_found_in_its_file(tmp_path: Path, cached: 
     (tmp_path / "a.csv").write_text("a,b,c,d\n1,2,3,4\n\n5,6,7,8\n")
     (tmp_path / "b.csv").write_text("a,b,c,d\n\n1,2,3,4\n5,6,700,8\n")
     bad = str(tmp_path / "b.csv")
-    cache = {"cache": tmp_path / "t.npz"} if cached else {}
+    cache = {"cache": tmp_path / "t.cache"} if cached else {}
     for path in (tmp_path, str(tmp_path / "*.csv"), [tmp_path / "a.csv", bad], bad):
         for options in ({"shape": (2, 2)}, {"dtype": torch.uint8}):
             with pytest.raises(errors.BadValueError) as caught:

@@ -17,7 +17,8 @@ from torch.utils.data import Dataset
 
 import gofast
 from gofast import errors
-from gofast._sets import files, making, writer
+from gofast._sets import making, writer
+from gofast._tables import array_folder
 
 
 class Slow(Dataset[Any]):
@@ -78,9 +79,9 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path, monkeypatch: pytest.Mo
             try:
                 check(path)
             except errors.NotFoundError:
-                resumed += bool((path / files.UNFINISHED).exists())
+                resumed += bool((path / array_folder.PART).exists())
         check(path)
-        assert sorted(os.listdir(path)) == ["features.npy", "label.npy", "set.jsonl"]
+        assert sorted(os.listdir(path)) == ["arrays.jsonl", "features.npy", "label.npy"]
     assert resumed > kills // 4
 
 
@@ -108,7 +109,7 @@ def test_others_wait_while_a_set_becomes_an_unfinished_one(
     of, path, replace, tried = Slow(), tmp_path / "set", os.replace, list[str]()
 
     def replaced(source: str, target: str) -> None:
-        for name in (source, target) if target.endswith("unfinished.jsonl") else ():
+        for name in (source, target) if target.endswith(array_folder.PART) else ():
             fd = os.open(name, os.O_RDWR)
             with pytest.raises(BlockingIOError):
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,7 +120,7 @@ def test_others_wait_while_a_set_becomes_an_unfinished_one(
     gofast.preprocess(of, path)
     monkeypatch.setattr(os, "replace", replaced)
     gofast.preprocess(of, path, overwrite=True)
-    assert tried == ["set.jsonl", "unfinished.jsonl"]
+    assert tried == [array_folder.WHOLE, array_folder.PART]
     check(path)
 
 
@@ -150,4 +151,4 @@ def test_calls_at_once_overwrite_once(there: bool, tmp_path: Path) -> None:
         made = of.made[10:90]  # none of the eight that each call compares
         assert int((made == 1).sum()) > 70
         check(path)
-        assert sorted(os.listdir(path)) == ["features.npy", "label.npy", "set.jsonl"]
+        assert sorted(os.listdir(path)) == ["arrays.jsonl", "features.npy", "label.npy"]

@@ -31,6 +31,7 @@ from gofast._command.main import main
 from gofast._core.reason import Reason
 from gofast._loader.native_dataset import resolve
 from gofast._sets import files, writer
+from gofast._tables import array_folder
 from records import example, framed
 from same import difference, seeded
 
@@ -518,7 +519,7 @@ def test_damaged_samples_are_made_again(tmp_path: Path, monkeypatch: pytest.Monk
         of = Broken(40, lambda i: (torch.full((5,), i), i))
         with pytest.raises(KeyboardInterrupt):
             gofast.preprocess(of, path)
-        harmed = path / d.choice(["features.npy", "label.npy", files.UNFINISHED, files.UNFINISHED])
+        harmed = path / d.choice(["features.npy", "label.npy", array_folder.PART, array_folder.PART])
         content = bytearray(harmed.read_bytes())
         if d.random() < 0.5:
             content[d.randrange(content.find(b"\n") + 1, len(content))] ^= 1 << d.randrange(8)
@@ -547,7 +548,7 @@ def test_one_of_several_processes_makes_it(tmp_path: Path) -> None:
     assert [process.exitcode for process in processes] == [0] * 4
     check(gofast.ArrayDataset.open(path), of)
     assert asked.value == 50 + 4 * 3 + 4 * 8  # made, looked at, compared
-    assert sorted(os.listdir(path)) == ["features.npy", "label.npy", "set.jsonl"]
+    assert sorted(os.listdir(path)) == ["arrays.jsonl", "features.npy", "label.npy"]
 
 
 def test_overwriting_that_is_killed(tmp_path: Path) -> None:
@@ -576,7 +577,7 @@ def test_overwriting_that_is_killed(tmp_path: Path) -> None:
         if process.exitcode == 0:
             break
         assert process.exitcode == 9
-    assert calls > 15 and sorted(os.listdir(path)) == ["a.npy", "b.npy", "c.npy", "set.jsonl"]
+    assert calls > 15 and sorted(os.listdir(path)) == ["a.npy", "arrays.jsonl", "b.npy", "c.npy"]
 
 
 # -- a full disk ---------------------------------------------------------------------
@@ -622,11 +623,11 @@ def whole(tmp_path: Path) -> Path:
 def sealed(path: Path, told: Any, lines: bytes = b"") -> None:
     """A description of this content, with the right checksum."""
     body = json.dumps(told).encode() + b"\n" + lines
-    path.write_bytes(body + files.seal(body))
+    path.write_bytes(body + array_folder.seal(body))
 
 
 def test_every_changed_byte_of_the_description_is_noticed(whole: Path) -> None:
-    path = whole / "set.jsonl"
+    path = whole / array_folder.WHOLE
     content = path.read_bytes()
     for at in range(len(content)):
         path.write_bytes(content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :])
@@ -663,7 +664,7 @@ ODD = [
 
 def test_a_forged_description_reads_nothing_that_is_not_there(whole: Path) -> None:
     (info, _), d = files.read(str(whole)), random.Random(4)
-    told: Any = json.loads(json.dumps(info.told()))
+    told: Any = json.loads(info.line())
     refused = 0
     for _ in range(1500):
         forged = copy.deepcopy(told)
@@ -675,7 +676,7 @@ def test_a_forged_description_reads_nothing_that_is_not_there(whole: Path) -> No
                 continue
             inside[key] = d.choice(ODD)
             break
-        sealed(whole / "set.jsonl", forged)
+        sealed(whole / array_folder.WHOLE, forged)
         try:
             made = gofast.ArrayDataset.open(whole)
             assert len(made) == 20
@@ -696,9 +697,9 @@ def test_files_that_are_not_as_they_were_written(whole: Path, capsys: pytest.Cap
             gofast.ArrayDataset.open(whole)
     path.write_bytes(content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
     gofast.ArrayDataset.open(whole)
-    with pytest.raises(errors.DamagedError, match=r"image\.npy: a value of its samples 0 to 19 is"):
+    with pytest.raises(errors.DamagedError, match=r"image\.npy: a value of its rows 0 to 19 is"):
         gofast.verify(whole)
-    assert main(["verify", str(whole)]) == 1 and "samples 0 to 19" in capsys.readouterr().out
+    assert main(["verify", str(whole)]) == 1 and "rows 0 to 19" in capsys.readouterr().out
     path.unlink()
     with pytest.raises(errors.NotFoundError):
         gofast.ArrayDataset.open(whole)
@@ -708,21 +709,29 @@ def test_files_that_are_not_as_they_were_written(whole: Path, capsys: pytest.Cap
 
 
 def test_forged_checksums(whole: Path) -> None:
-    info, (line, _) = files.read(str(whole))
-    stop, sums = json.loads(line)
+    info, said = files.read(str(whole))
+    (line,), told = said.lines, json.loads(info.line())
+    sums: dict[str, Any] = json.loads(line)
+    (stop, sha256), label = sums["image"], sums["label"]
     for odd in (
         *ODD,
-        [stop],
-        [stop, sums, 1],
-        [stop, sums[:1]],
-        [stop, [*sums, "a"]],
-        [stop + 1, sums],
-        [[], sums],
+        {"image": stop},
+        {"image": [stop]},
+        {"image": [stop, sha256, 1]},
+        {"image": [stop + 1, sha256]},
+        {"image": [[], sha256]},
+        {"label": label},
+        {"other": label, **sums},
     ):
-        sealed(whole / "set.jsonl", info.told(), json.dumps(odd).encode() + b"\n")
-        with pytest.raises(errors.DamagedError, match="from number 0 on are missing"):
+        sealed(whole / array_folder.WHOLE, told, json.dumps(odd).encode() + b"\n")
+        with pytest.raises(errors.DamagedError, match="from row 0 on are missing"):
             gofast.verify(whole)
-    sealed(whole / "set.jsonl", info.told(), line + b"\n")
+    sealed(
+        whole / array_folder.WHOLE, told, json.dumps({"image": [stop, "a"], "label": label}).encode() + b"\n"
+    )
+    with pytest.raises(errors.DamagedError, match="a value of its rows 0 to 19"):
+        gofast.verify(whole)
+    sealed(whole / array_folder.WHOLE, told, line + b"\n")
     gofast.verify(whole)
 
 
@@ -730,14 +739,14 @@ def test_forged_checksums(whole: Path) -> None:
     "content", [b"[" * 100_000, b"[" * 100_000 + b"\n[1]\n", b"\n\n", b"{}\n[1, 2]\n", b"\xff\n"]
 )
 def test_hostile_unfinished_sets(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / files.UNFINISHED).write_bytes(content)
+    (tmp_path / array_folder.PART).write_bytes(content)
     with pytest.raises(errors.NotFoundError, match="unfinished"):
         gofast.ArrayDataset.open(tmp_path)
     assert len(gofast.preprocess(Made(3, torch.tensor), tmp_path)) == 3
 
 
 def test_a_pipe_in_the_place_of_an_unfinished_set(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / files.UNFINISHED)
+    os.mkfifo(tmp_path / array_folder.PART)
     with pytest.raises(errors.NotFoundError, match="no set is there"):
         gofast.ArrayDataset.open(tmp_path)
     with pytest.raises(errors.ReadError, match="cannot write the set"):

@@ -487,7 +487,7 @@ def test_options_by_short_words(tmp_path: Path) -> None:
         ({"transform": [torch.neg]}, "give torchvision.transforms.Compose of it"),
         ({"target_transform": 3}, "target_transform=3 is not callable"),
         ({"transform": torch.nn.Flatten}, "transform=Flatten is a class: give transform=Flatten()"),
-        ({"cache": True}, 'cache=True is not a path: give one that ends in ".npz"'),
+        ({"cache": True}, "cache=True is not a path: give that of a folder"),
     ],
 )
 def test_options_of_a_wrong_type_say_what_to_give(options: Any, why: str, tmp_path: Path) -> None:

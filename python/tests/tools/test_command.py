@@ -290,17 +290,18 @@ def test_verify_says_what_opening_several_files_says(
 
 
 def test_verify_of_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table, kept = tmp_path / "t.csv", tmp_path / "t.npz"
+    table, kept = tmp_path / "t.csv", tmp_path / "t.cache"
     table.write_text("label,x\n" + "1,2\n" * 5000)
     gofast.TableDataset(table, cache=kept)
     mine = tmp_path / "mine.npz"
     np.savez(mine, x=np.arange(4))
     assert run(capsys, "verify", table, kept, mine)[0] == 0
-    content = bytearray(kept.read_bytes())
+    content = bytearray((kept / "features.npy").read_bytes())
     content[1000] ^= 1
-    kept.write_bytes(content)
-    status, said, _ = run(capsys, "verify", tmp_path)
-    assert status == 1 and "t.npz" in said and "mine.npz" not in said
+    (kept / "features.npy").write_bytes(content)
+    for folder in (tmp_path, kept):
+        status, said, _ = run(capsys, "verify", folder)
+        assert status == 1 and "features.npy" in said and "mine.npz" not in said
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,18 +335,20 @@ def test_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     data = tmp_path / "data"
     data.mkdir()
     (data / "t.csv").write_text("label,x\n1,2\n")
-    gofast.TableDataset(data / "t.csv", cache=data / "t.npz")
+    gofast.TableDataset(data / "t.csv", cache=data / "t.cache")
     np.savez(data / "mine.npz", gofast=np.arange(4))
-    for folders, names in (([data], ["t.npz"]), ([], ["a.cubin"])):
+    (data / "t.cache" / "own.txt").touch()
+    for folders, names in (([data], ["t.cache"]), ([], ["a.cubin"])):
         status, said, _ = run(capsys, "cache", "list", *folders, "--json")
         assert status == 0 and [Path(one["path"]).name for one in json.loads(said)["files"]] == names
     for answer in ("n\n", ""):  # or the end of stdin
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
         status, said, asked = run(capsys, "cache", "clear", data, "--json")
-        assert status == 1 and said == "" and "remove 1 file?" in asked and (data / "t.npz").exists()
+        assert status == 1 and said == "" and "remove 1 cache of a table?" in asked
+        assert (data / "t.cache" / "labels.npy").exists()
     status, said, _ = run(capsys, "cache", "clear", data, data / ".", "--yes", "--json")  # the same folder
     assert status == 0 and len(json.loads(said)["files"]) == 1 and kernel.exists()
-    assert sorted(path.name for path in data.iterdir() if path.suffix != ".lock") == ["mine.npz", "t.csv"]
+    assert sorted(path.name for path in data.rglob("*")) == ["mine.npz", "own.txt", "t.cache", "t.csv"]
     assert run(capsys, "cache", "clear", "--yes")[0] == 0 and not kernel.exists()
 
 
@@ -521,10 +524,10 @@ def test_names_cannot_speak_to_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    name = os.fsdecode(b"a\x1b[31m\n\xff.npz")
+    name = os.fsdecode(b"a\x1b[31m\n\xff.cache")
     (tmp_path / "t.csv").write_text("label,x\n1,2\n")
-    gofast.TableDataset(tmp_path / "t.csv", cache=tmp_path / "t.npz")
-    os.rename(tmp_path / "t.npz", tmp_path / name)
+    gofast.TableDataset(tmp_path / "t.csv", cache=tmp_path / "t.cache")
+    os.rename(tmp_path / "t.cache", tmp_path / name)
     for line in (
         ["cache", "list", tmp_path], ["verify", tmp_path],
         ["verify", tmp_path / f"{name}.none"], ["convert", tmp_path / name, tmp_path / f"{name}.xls"],

@@ -160,7 +160,7 @@ files = "number", {"transform": T.ToTensor()}
 CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
     "TableDataset": (
         lambda place, **options: gofast.TableDataset(table(place, options), **{**CHOSEN, **options}),
-        [*TABLES, {"text": ["colour"]}, {"text": "colour"}, {"cache": "{place}/t.npz"}],
+        [*TABLES, {"text": ["colour"]}, {"text": "colour"}, {"cache": "{place}/t.cache"}],
     ),
     "TableDataset.texts": (
         lambda place, column: gofast.TableDataset(place / "t.csv", text="colour", **CHOSEN).texts(column),
@@ -503,9 +503,9 @@ def test_paths_in_arrays_and_columns(place: Path) -> None:
 
 
 def test_a_cache_is_found_again_with_the_same_values_of_another_type(place: Path) -> None:
-    cache, plain = place / "again.npz", {"columns": [1, 2], "skiprows": 0, "fill_value": 1.5}
+    cache, plain = place / "again.cache", {"columns": [1, 2], "skiprows": 0, "fill_value": 1.5}
     gofast.TableDataset(place / "t.csv", cache=cache, **plain)
-    made = cache.stat().st_ino
+    made = (cache / "arrays.jsonl").stat().st_ino
     gofast.TableDataset(
         place / "t.csv",
         cache=cache,
@@ -513,7 +513,7 @@ def test_a_cache_is_found_again_with_the_same_values_of_another_type(place: Path
         skiprows=np.int64(0),
         fill_value=torch.tensor(1.5),
     )
-    assert cache.stat().st_ino == made
+    assert (cache / "arrays.jsonl").stat().st_ino == made
 
 
 def test_torchs_loader_with_a_numpy_number_of_workers(place: Path) -> None:
