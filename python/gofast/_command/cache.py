@@ -87,7 +87,7 @@ def run(given: argparse.Namespace) -> int:
     if given.action == "verify":
         plain = argparse.ArgumentParser()  # a cache says itself what its columns are
         output.add_table(plain)
-        asked = argparse.Namespace(paths=given.folders, threads=None, json=given.json)
+        asked = argparse.Namespace(paths=given.folders, threads=None, json=given.json, one_table=False)
         return verify.run(plain.parse_args([], asked))
     for folder in given.folders:
         if not os.path.isdir(folder):

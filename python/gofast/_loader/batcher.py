@@ -158,7 +158,10 @@ class Batcher:
     @property
     def usable(self) -> bool:
         """Whether there is still a dataset that batches can be filled from."""
-        return self._core().alive and self.view.core.alive
+        try:
+            return self._core().alive and self.view.core.alive
+        except errors.GofastError:  # the user's arrays are no longer what the dataset was made of
+            return False
 
     def count_for(self, counts: Counts | None) -> None:
         """From now on the batches are those of this loader."""

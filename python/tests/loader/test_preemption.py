@@ -65,6 +65,8 @@ def _ends_a_block(frame: FrameType) -> bool:
     raised there would leave a lock taken, or counts with a loader that is gone, for the tests behind.
     """
     code, at = frame.f_code.co_code, frame.f_lasti
+    if code[at] == dis.opmap.get("SWAP"):  # what the block returns is kept meanwhile
+        at += 2
     if frame.f_code.co_name == "__exit__" or code[at : at + 6 : 2] == bytes([dis.opmap["LOAD_CONST"]] * 3):
         return True
     return ".release()" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)

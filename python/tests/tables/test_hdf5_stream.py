@@ -322,7 +322,7 @@ def test_a_chunk_that_is_too_large_is_an_error_at_the_start(tmp_path: Path) -> N
         data = np.random.default_rng(0).integers(0, 255, (100, 10_000), np.uint8)
         file.create_dataset("x", data=data, chunks=(50, 10_000), compression="gzip")
     with pytest.raises(errors.LimitError, match=r"50 of a chunk of 'x': they need memory=") as caught:
-        HDF5Stream(path, "x", memory=SMALL)
+        gofast.IterableDataset.from_hdf5(path, "x", memory=SMALL)
     needed = int(str(caught.value).partition("memory=")[2].partition(",")[0])
     ours = gofast.IterableDataset.from_hdf5(path, "x", memory=needed)
     assert torch.equal(torch.cat([x for (x,) in gofast.DataLoader(ours, 32)]), torch.from_numpy(data))
