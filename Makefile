@@ -197,7 +197,8 @@ PYTHON_CFLAGS = -I$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.ge
 check-figures: setup ## docs/benchmarks.md's figures are those of benchmarks/results
 	$(BIN)/python -m benchmarks.publish --check
 
-lint: setup check-figures ## gofmt, vet, staticcheck, ruff, mypy, the figures
+lint: setup check-figures ## gofmt, vet, staticcheck, ruff, mypy, the figures, the census of names and second answers
+	@$(BIN)/python python/tests/census.py
 	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
 	go vet ./...
 	CGO_CFLAGS="$(PYTHON_CFLAGS)" go vet -tags python ./pybind/...
