@@ -14,7 +14,7 @@ type Limits = limits.Limits
 // Error is the type of every error that gofast returns. Its fields: Kind (an error of the catalogue), Op (what was being done),
 // Path, Column, Text (what is wrong, and what to do), Cell (the offending text), Err (the cause, or nil), Debug (the stack of a
 // panic), and the numbers Row (from 0), Line (from 1), Offset (in the file) and Index (that was asked for), which are -1 where
-// there are none. Of a context that ended, errors.Is finds ErrCanceled and the context's own error.
+// there are none. Where a context ended, errors.Is finds ErrCanceled and the context's own error.
 type Error = errs.Error
 
 // The error catalogue. Match with errors.Is.

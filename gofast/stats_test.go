@@ -280,7 +280,7 @@ func TestTraceThatCannotBeWritten(t *testing.T) {
 	next.Drop()
 }
 
-// Of two that stop a trace at once, one does.
+// One of two that stop a trace at once does.
 func TestTraceStopsOnce(t *testing.T) {
 	trace, err := StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10)
 	if err != nil {

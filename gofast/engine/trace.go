@@ -41,7 +41,7 @@ type TraceSize struct {
 	Dropped int64 `json:"dropped"` // older ones, for which threads had no room
 }
 
-// StartTrace begins a trace, and the file. Of each thread the last so many events are kept, 32 bytes each; a picture is
+// StartTrace begins a trace, and the file. It keeps the last so many events of each thread, 32 bytes each; a picture is
 // three. There is one trace at a time, of all engines of the process.
 func StartTrace(path string, events int) (*Trace, error) {
 	if events < 1 || events > mostTraceEvents {

@@ -25,7 +25,7 @@ type Verification struct {
 	// of each folder given.
 	Damaged []Problem `json:"damaged"`
 	// Unchecked are files that gofast does not decode: Pillow's pictures, tables that it cannot use as they are, and
-	// whatever is beyond a limit. Of a table with columns of text, the others were read.
+	// whatever is beyond a limit. The other columns of a table with columns of text were read.
 	Unchecked []Problem `json:"unchecked"`
 	// Missing says which libraries that decode pictures were not found, by the format's name: nothing is known of these
 	// pictures, which are among the unchecked ones.

@@ -57,7 +57,7 @@ def engine_stats() -> dict[str, Any]:
 
         The dict of a GPU has these keys.
 
-        - ``batches``, ``bytes``: that were copied there. Of the bytes, ``staged_bytes`` went through the
+        - ``batches``, ``bytes``: that were copied there; ``staged_bytes`` of them went through the
           small pinned block, and the driver took ``pageable_bytes`` from ordinary memory.
         - ``pinned_bytes``: of batch memory that are pinned now.
         - ``resident_bytes``: of tables that live there.

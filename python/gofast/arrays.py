@@ -60,8 +60,8 @@ class ArrayDataset(ArrayRows[Options]):
         transform: called with each sample's features. One of torchvision's that makes tensors of PIL
             images (``ToTensor``, ``PILToTensor``, ``ToImage``) is given what ``PIL.Image.fromarray`` makes
             of a numpy array of uint8 [n, height, width] or [n, height, width, 3], as torchvision's own
-            datasets do. Of such pictures, and of tensors of uint8 [n, channels, height, width], a
-            :class:`gofast.DataLoader` makes batches natively where all of the transform is native.
+            datasets do. A :class:`gofast.DataLoader` makes batches of such pictures, and of tensors of uint8
+            [n, channels, height, width], natively where all of the transform is native.
         batch_transform: called with each batch's features [n, *shape], in Python.
 
     Raises:

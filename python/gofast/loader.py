@@ -258,8 +258,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
             - ``epochs``: iterators begun.
             - ``seconds``: from the beginning of each iterator to its end, or now.
-            - ``batches``, ``samples``: handed out; ``bytes``: of their features or pictures. Of a batch that
-              others' code makes, that is its first value that has tensors.
+            - ``batches``, ``samples``: handed out; ``bytes``: of their features or pictures. Where others'
+              code makes a batch, that is its first value that has tensors.
             - ``waits``: batches that were not ready when they were asked for (a worker's batch: that took
               longer than 1 ms); ``wait_seconds``: until they were. What the loop's own thread does is
               no wait for the engine: a sampler, a ``collate_fn``, random draws, Pillow.

@@ -40,7 +40,7 @@ class TokenDataset(NativeDataset):
 
     Sample ``i`` is ``(x, y)``, int64 tensors [block_size]: the tokens from ``i * stride`` on, and those one
     token later. They equal what nanoGPT's ``get_batch`` makes of the file with ``numpy.memmap``. Files are
-    mapped where they lie, and may be larger than memory. Of several files no sample has tokens of two. What
+    mapped where they lie, and may be larger than memory. No sample has tokens of two files. What
     is left over at a file's end is in no sample.
 
     Replace or remove a file at any time. One that is written to gives a ChangedError; one that is cut while

@@ -96,7 +96,7 @@ typedef struct {
 } gf_kernel;
 
 // Pillow's extended box blur along one side: the pixels up to `radius` away weigh `inner` each, the two behind them `outer`, in
-// 2^24ths. Of each side so many times, 1 or 3.
+// 2^24ths. Each side is blurred so many times, 1 or 3.
 typedef struct {
     int32_t radius; // -1: this side is not blurred
     uint32_t inner, outer;

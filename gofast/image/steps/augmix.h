@@ -13,8 +13,8 @@ enum {
     GF_AUGMIX_ALL
 };
 
-// Of every operation a plan has the numbers of each magnitude, as it is and with the other sign: of a movement the six of a
-// gf_grid, else one: a mask of bits, the first byte that is inverted, a factor.
+// A plan has the numbers of each magnitude of every operation, as it is and with the other sign. A movement has the six of a
+// gf_grid. Others have one: a mask of bits, the first byte that is inverted, a factor.
 enum { GF_AUGMIX_NUMBERS = 6, GF_AUGMIX_MAGNITUDES = 64 /* at most, of each */ };
 
 // In a record: the bits of the weights, of the picture and of each chain, and then of each chain its operations:

@@ -37,7 +37,7 @@ static int32_t black(gf_canvas *c, int32_t width, int32_t height) {
     return code;
 }
 
-// Of a view that is as wide as the tensor, or thinner than a picture, torch keeps the order of memory when it resizes; and it gives
+// torch keeps the order of memory when it resizes a view that is as wide as the tensor, or thinner than a picture; and it gives
 // back the view where nothing is to resize.
 static int is_usual(const gf_canvas *c, const gf_step *step, const gf_box *box) {
     int resizes = box->width != step->size[1] || box->height != step->size[0];

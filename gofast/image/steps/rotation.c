@@ -58,7 +58,7 @@ static const char *check_rotation(gf_step *step) {
 
 const gf_operation gf_op_random_rotation = {.words = 1, .flags = GF_DRAWS, .fields = of_rotation, .check = check_rotation, .draw = draw_rotation, .run = run_rotation};
 
-// Of a translation: Python's round() of what is drawn.
+// A translation is Python's round() of what is drawn.
 static int32_t draw_pixels(gf_drawing *d, double most) {
     return (int32_t)rintf(gf_uniform(d->words, (float)-most, (float)most));
 }

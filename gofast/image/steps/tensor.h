@@ -15,7 +15,7 @@ int32_t gf_tensor_sharpness(gf_canvas *, int32_t version, double factor);
 int32_t gf_tensor_autocontrast(gf_canvas *, int32_t version);
 int32_t gf_tensor_grey(gf_canvas *, int32_t version, int32_t channels);
 
-// Of a canvas of these planes the tables of contrast, for whoever looks up in others.
+// Fills in the tables of contrast of a canvas of these planes, for whoever looks up in others.
 int32_t gf_tensor_contrast_tables(const gf_canvas *, const gf_planes *, int32_t version, double factor, uint8_t tables[3][256]);
 
 // The center is told from the picture's middle. Filter and fill are the step's.

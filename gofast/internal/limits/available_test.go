@@ -10,7 +10,7 @@ const (
 	split   = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
 )
 
-// Of all groups from the process's own up to the root, the one with the least left counts.
+// The group with the least left counts, from the process's own up to the root.
 func TestAvailable(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string

@@ -9,8 +9,8 @@
 
 #include "reader.h"
 
-// Of one file: GF_VIEW_AHEAD of them must not push out of memory what is read now. The rest of a larger one comes by the
-// kernel's own read-ahead. What is asked for in one call it cuts to the read-ahead of the disk, 128 KiB on most.
+// The most that is asked for of one file: GF_VIEW_AHEAD of them must not push out of memory what is read now. The rest of a
+// larger one comes by the kernel's own read-ahead. The kernel cuts what is asked for in one call to the read-ahead of the disk, 128 KiB on most.
 enum { HINT_BYTES = 1 << 20, HINT_STEP = 128 << 10 };
 
 typedef struct {

@@ -44,7 +44,7 @@ type reader struct {
 	rows        int64
 	exact       bool
 
-	// Of a part: see sequence.
+	// These are a part's: see sequence.
 	open   bool    // end may lie inside of a record, which is left
 	tail   int64   // the bytes of that, once the others were read
 	packed bool    // file is unpacked content: nobody looks for lines there

@@ -165,7 +165,7 @@ func (s *Stream) decodePart(ctx context.Context, part table.Reader, memory []byt
 		if !errors.Is(err, ErrRoom) {
 			return d, err
 		}
-		// Of a long row and short ones behind it, less text makes no smaller part.
+		// Less text makes no smaller part of a long row and short ones behind it.
 		if rows, _ := part.Rows(); s.text != nil && rows > 1 && rows != refused {
 			refused = rows
 			s.bytes = textFor(len(memory), s.bytes, d.Size)

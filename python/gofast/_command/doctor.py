@@ -15,9 +15,9 @@ from . import output
 
 _DESCRIPTION = """Measures a loader, says in plain words what its bottleneck is, and tries what may help.
 
-Of a folder of pictures, the usual recipe is measured: random crops of 224, flips, normalised, batches of 64,
-by torchvision's ImageFolder where there are class folders. Of a table: batches of 512 of its numbers. Of a
-script: the first DataLoader that it iterates over. It runs until that has given some batches, and no
+A folder of pictures is measured with the usual recipe: random crops of 224, flips, normalised, batches of 64,
+by torchvision's ImageFolder where there are class folders. A table is measured in batches of 512 of its numbers,
+and a script by the first DataLoader that it iterates over. It runs until that has given some batches, and no
 further. Exit status 1 if the loader failed."""
 
 _MEAN, _STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

@@ -29,7 +29,7 @@ from .machine import Machine
 from .native import Capsule, Native
 from .tally import Layout
 
-# Of the address space, for the Go runtime and its threads: with 700 MiB left the runtime ends the
+# Address space for the Go runtime and its threads: with 700 MiB left the runtime ends the
 # process, with 900 it starts (2 cores, Go 1.26, 2026-11).
 _ADDRESS_SPACE = 1 << 30
 _LIBRARY = pathlib.Path(__file__).parents[1] / "_native.abi3.so"

@@ -25,7 +25,7 @@ def _struct(kind: type[S]) -> type[S]:
 
 @_struct
 class Request(ctypes.Structure):
-    """Of a ticket: gf_request of engine/crew.h."""
+    """A ticket's request: gf_request of engine/crew.h."""
 
     __slots__ = ()
     ticket: int  # while there is one
@@ -176,7 +176,7 @@ class Capsule(Protocol):
         """Finds sizes of pictures and draws their records: code, samples done, what to ask, and words."""
 
     def faults(self, slot: int, /) -> tuple[int, int, list[tuple[int, int, int, str]]]:
-        """Of a failed batch: where its samples lie, the bad index, and (position, code, offset, words) of
+        """What failed in a batch: where its samples lie, the bad index, and (position, code, offset, words) of
         each sample that could not be made."""
 
     def make_sample(self, picture: Picture, view: int, record: int, place: int, /) -> tuple[int, str]:
@@ -186,7 +186,7 @@ class Capsule(Protocol):
         """Where a name's record is noted in a table of keys; -1 where there is no room."""
 
     def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int] | None:
-        """Of a file of that length, which begins with data: width, height, components, and where the header
+        """Width, height and components of a file of that length, which begins with data, and where the header
         ends; None where Pillow must read it."""
 
     def make_pixels(

@@ -57,5 +57,5 @@ def _numbers(one: Any, other: Any, rounding: float) -> str:
 
 
 def _worst(found: Iterable[str]) -> str:
-    """Of what was found of the parts, what is not rounding if there is such."""
+    """The worst of what was found of the parts: what is not rounding, if there is such."""
     return max(found, key=lambda why: (not equal(why), why != ""), default="")

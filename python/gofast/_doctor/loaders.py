@@ -107,7 +107,7 @@ def fresh(dataset: Any) -> Any:
 
 
 def estimated_bytes(batch: Any, depth: int = 4, most: int = 16) -> int:
-    """About how many bytes a batch has in tensors, arrays and texts. Of a long list, a hundred are looked at.
+    """About how many bytes a batch has in tensors, arrays and texts. It looks at a hundred of a long list.
 
     The counts of `stats` are exact, and of tensors alone: `_loader.counts.bytes_of`.
 

@@ -148,7 +148,7 @@ def _too_many_workers(facts: Facts, attempt: Try) -> list[str]:
 
 
 def _waited(facts: Facts) -> float:
-    """Of the time in which workers could have computed, the share in which they had no processor."""
+    """The share of the time in which workers could have computed and had no processor."""
     waited, ran = sum(seen.delay for seen in facts.processes), sum(seen.cpu for seen in facts.processes)
     return waited / max(waited + ran, 1e-9)
 
@@ -173,7 +173,7 @@ def _straggler(facts: Facts, attempt: Try) -> list[str]:
 
 def _tiny_batches(facts: Facts, attempt: Try) -> list[str]:
     samples, total = _samples(facts)
-    # Of what the stacks say, not of the interval: it has the waits of a busy machine in it.
+    # A share of what the stacks say, not of the interval: that has the waits of a busy machine in it.
     if facts.run.size > _SMALL or samples > 0.7 * total or facts.flat is None:
         return []
     gain = attempt("batch_size")

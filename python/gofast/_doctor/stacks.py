@@ -147,7 +147,7 @@ class Stacks(Looking):
 
     def _same_sample(self, root: FrameType, calls: list[FrameType], took: float) -> None:
         """Counts the looks at one sample: a call of the dataset, or a generator between two samples."""
-        # Of a whole batch; gofast's own has a frame of its loader's around it.
+        # These calls make a whole batch; gofast's own has a frame of its loader's around it.
         if self._whole or not calls or any(call.f_code.co_name == "__getitems__" for call in calls[-2:]):
             self._end_sample(took)
             return

@@ -245,7 +245,7 @@ class _Plans:
                 yield self._called("TableDataset", f"{_written(path)}{words}")
 
     def _pictures(self, indices: list[int]) -> Iterator[Plan]:
-        """Pictures of files: each sample opens one. Of those that are compared, labels are known."""
+        """Pictures of files: each sample opens one. Labels are known of those that are compared."""
         dataset, noting = self._dataset, _Noting(self._dataset)
         around = _inside(self._loader.dataset, noting)
         try:

@@ -307,7 +307,7 @@ class TorchDraws(PictureDraws):
         return records, (torchs, None if python is None else python.state)
 
     def give(self, before: tuple[torch.Tensor, Any], after: tuple[torch.Tensor, Any]) -> bool:
-        """Of those that are drawn from. The others do not matter."""
+        """Gives the generators that are drawn from. The others do not matter."""
         with generators.taken():
             torchs, python = self.state()
             same = _bytes(torchs) == _bytes(before[0]) and python == before[1]

@@ -43,7 +43,7 @@ class StandIn(NativeDataset):
         self._of = weakref.ref(dataset)
         self._called = type(dataset).__name__
         self._options, self._bad = PictureOptions(), BadSamples("raise", None)
-        # Of the view that was made last, if there was one:
+        # The view that was made last, if there was one.
         self._view: ImageView | None = None
         self.transform: Callable[[Any], Any] | None = None
         self._seen: tuple[Any, ...] = ()

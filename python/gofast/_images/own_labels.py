@@ -39,7 +39,7 @@ class Labels:
         self._number = whole and _numbers(source)
 
     def of(self, rows: IntArray) -> Any:
-        """Of these samples, which are in range: a list, or a tensor int64 [n]."""
+        """The labels of these samples, which are in range: a list, or a tensor int64 [n]."""
         source = self.source
         if self._number and isinstance(source, torch.Tensor):
             return source.index_select(0, torch.from_numpy(rows)).long()

@@ -186,7 +186,7 @@ def _info_of(path: str | io.BytesIO) -> dict[Any, Any]:
 
     try:
         with _open(path) as file, Image.open(file) as image:
-            # Of a JPEG all of it stands before the pixels, and no conversion changes it.
+            # All of a JPEG's stands before the pixels, and no conversion changes it.
             info: dict[Any, Any] = (image if image.format == "JPEG" else image.convert("RGB")).info
             return info
     except Exception:  # the file has changed since it was decoded

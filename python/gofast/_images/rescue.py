@@ -320,7 +320,7 @@ def unreadable(dataset: HasPictures, sample: int) -> Exception | None:
 def size_of(files: PictureFiles, sample: int) -> tuple[int, int]:
     """Width and height of a picture whose header the core does not know, for the draws.
 
-    Of one that Pillow cannot read either, some size: its error comes when it is its turn to be made.
+    One that Pillow cannot read either has some size: its error comes when it is its turn to be made.
     """
     try:
         size = pillow.open_rgb(files.source(sample)).size  # a header may say something else

@@ -88,7 +88,7 @@ class ImageView(View):
 
     @property
     def epochs(self) -> tuple[int, ...]:
-        """Of the datasets whose stateless draws depend on it."""
+        """The epochs of the datasets whose stateless draws depend on it."""
         if not self.draws or self.rng != "stateless":
             return ()
         return tuple(int(dataset._files.epoch[0]) for dataset in self.datasets)

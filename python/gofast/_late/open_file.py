@@ -185,7 +185,7 @@ def _most() -> int:
 
 
 def _let_go(count: int) -> None:
-    """Of the oldest files."""
+    """Lets go of the oldest files."""
     for _ in range(count):
         try:
             oldest = next(iter(_held.values()))()

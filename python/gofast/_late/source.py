@@ -286,7 +286,7 @@ class Source:
     def by_pillow(self, chain: bytes, mode: str, draft: tuple[Any, Any] | None) -> Image.Image:
         """What a chain makes of it, by Pillow: which decodes what the core does not, or raises.
 
-        Of a damaged file Pillow keeps what it has decoded, and gives it when it is asked again.
+        Pillow keeps what it has decoded of a damaged file, and gives it when it is asked again.
         """
         image = None
         try:

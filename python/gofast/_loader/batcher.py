@@ -427,8 +427,8 @@ class Batcher:
     ) -> None:
         """The engine's threads and this one make a batch.
 
-        Of rows, whose cost is known, the engine makes the first and this thread its own share of them. Of
-        pictures each takes the next one.
+        The engine makes the first rows, whose cost is known, and this thread its own share of them. Each takes
+        the next one of pictures.
         """
         view, capsule = self.view, self._capsule
         theirs = n if view.heavy else n - n // self._most

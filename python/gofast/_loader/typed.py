@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Collate = TypeVar("Collate", covariant=True, default=AnyFunction)
     Item = TypeVar("Item", covariant=True)
 
-    # Of one call of __init__, which finds what those of the class are.
+    # The types of one call of __init__, which finds what those of the class are.
     DictForm = TypeVar("DictForm", bound=Output, default=Literal["dict"])
     TupleForm = TypeVar("TupleForm", bound=Output, default=Literal["tuple"])
     Transform = TypeVar("Transform", bound=Callable[[Tensor], Any] | None, default=None)

@@ -141,7 +141,7 @@ def random_resized_crop(t: Any, family: Family, state: State) -> list[Step]:
     size = read.pair(t.size)
     ratio = read.span(t.ratio, 1 / read.WIDEST, read.WIDEST, "ratio")
     if (ratio[0] >= 2 or ratio[1] <= 0.5) and (state.kind != "pil" or codecs.pass_order() != "13"):
-        # Of a picture one pixel wide or high the box may have none: black in Pillow 13, else an error.
+        # The box may have no pixel of a picture one pixel wide or high: black in Pillow 13, else an error.
         raise read.unusual("ratio", t.ratio)
     _refuse_a_column(state, size)
     step = {
@@ -161,7 +161,7 @@ def flip(op: str) -> Callable[[Any, Family, State], list[Step]]:
     """The two flips: only their names differ."""
 
     def make(t: Any, family: Family, state: State) -> list[Step]:
-        # Of a tensor too: nothing but data moves, and its strides stay.
+        # A tensor is flipped alike: nothing but data moves, and its strides stay.
         state.draw()
         return [{"op": op, "p": read.number(t.p, 0, 1, "p")}]
 

@@ -79,7 +79,7 @@ class State:
 
     @property
     def shape(self) -> list[int] | None:
-        """Of a sample that is a tensor: [C, H, W], or [crops, C, H, W]; None where it differs."""
+        """The shape of a sample that is a tensor: [C, H, W], or [crops, C, H, W]; None where it differs."""
         if self.size is None:
             return None
         return [*([self.crops] if self.crops else []), self.channels, *self.size]

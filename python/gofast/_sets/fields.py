@@ -41,7 +41,7 @@ class Field(NamedTuple):
 
     @property
     def row_bytes(self) -> int:
-        """Of one sample's value."""
+        """Bytes of one sample's value."""
         return size_of(np.dtype(self.dtype), self.shape)
 
     def __str__(self) -> str:

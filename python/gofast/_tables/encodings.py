@@ -19,7 +19,7 @@ def _characters(name: str) -> tuple[int, ...]:
             found.append(-1)
         except TypeError:  # none, or several
             return ()
-    # Of two bytes together, the first is no character alone.
+    # The first of two bytes together is no character alone.
     leading = [byte for byte, character in enumerate(found) if character < 0]
     return () if any(_is_pair(name, byte) for byte in leading) else tuple(found)
 

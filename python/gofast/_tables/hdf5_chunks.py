@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-# Of each chunk: where it begins in every dimension, its offset in the file, its bytes there, and a bit for
+# A chunk's row: where it begins in every dimension, its offset in the file, its bytes there, and a bit for
 # each filter that it was spared.
 Index = np.ndarray[Any, np.dtype[np.int64]]
 _OFFSET, SIZE, _SPARED = -3, -2, -1

@@ -16,7 +16,7 @@ from typing import Any
 from .. import errors
 from .texts import Text
 
-# Of a fast tokenizer of transformers: its backend, which says its content itself, and what calls change.
+# A fast tokenizer of transformers has a backend, which says its content itself, and what calls change.
 _LEFT_OUT = ("_tokenizer", "deprecation_warnings")
 
 

@@ -69,7 +69,7 @@ class TextRows(RowDataset[Options]):
 
     @property
     def _names(self) -> tuple[str, ...]:
-        """Of the values in a sample."""
+        """The names of the values in a sample."""
         texts = [name for column in self._texts for name in column.names]
         return self.keys[0], *(self.keys[1:] if self._label_dtype is not None else ()), *texts
 

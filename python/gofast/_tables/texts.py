@@ -123,7 +123,7 @@ class Text:
         return dataclasses.replace(self, tokenizer=None, identity=None)
 
     def width(self, longest: int) -> int:
-        """Of a batch whose longest row has so many values."""
+        """The width of a batch whose longest row has so many values."""
         width = longest if self.padding == "longest" or self.max_length is None else self.max_length
         each = self.pad_to_multiple_of or 1
         return -(-width // each) * each
