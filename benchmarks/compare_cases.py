@@ -110,7 +110,7 @@ def picture_case(name: str, collated: bool = False) -> Callable[[], int]:
     return epochs(loader, 200)
 
 
-def late_case() -> Callable[[], int]:
+def lazy_case() -> Callable[[], int]:
     """Pictures that are opened in a dataset of the user's."""
     import pandas as pd
 
@@ -128,8 +128,8 @@ def doctor_case(how: str) -> Callable[[], int]:
     import torch
     from torch.utils.data import DataLoader, Dataset
 
-    from gofast._doctor.consume import consume, nothing
     from gofast._doctor.stacks import Stacks
+    from gofast._doctor.training_loop import consume, nothing
 
     class Samples(Dataset[Any]):
         x = torch.rand(64)
@@ -164,7 +164,7 @@ CASES: dict[str, Callable[[str], Callable[[], int]]] = {
     "images val": lambda folder: picture_case("val"),
     "simclr": lambda folder: picture_case("simclr"),
     "randaugment": lambda folder: picture_case("randaugment"),
-    "gofast.open": lambda folder: late_case(),
+    "gofast.open": lambda folder: lazy_case(),
     "collate": lambda folder: picture_case("train", collated=True),
 }
 PLAIN = "plain loop"

@@ -21,7 +21,7 @@
 enum {
     GF_IMAGE_TENSOR,  // height x width values in `channels` planes, or interleaved
     GF_IMAGE_PICTURE, // a gf_made_picture: of any size, for Python to go on with
-    GF_IMAGE_PIXELS,  // height x width pixels of `channels` bytes, for Python too: late.h
+    GF_IMAGE_PIXELS,  // height x width pixels of `channels` bytes, for Python too: lazy.h
     GF_IMAGE_RECORD,  // a gf_record_room: a record to be kept
 };
 

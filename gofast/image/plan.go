@@ -14,7 +14,7 @@ type Plan struct {
 }
 
 // Split is a plan in two at its first draw: certain makes a picture, always the same of the
-// same file, and rest makes the plan's samples of that (late.h). Each step leaves whole bytes,
+// same file, and rest makes the plan's samples of that (lazy.h). Each step leaves whole bytes,
 // as torchvision's do, so that one may end there: what was fused with the steps behind it comes
 // to the same. A picture's record is the same for the plan and for rest, and so are the states
 // behind both: what is certain has no words.

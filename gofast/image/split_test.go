@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gofast-org/gofast/gofast/image"
-	"github.com/gofast-org/gofast/gofast/image/latetest"
+	"github.com/gofast-org/gofast/gofast/image/lazytest"
 	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/image/steps/stepstest"
 	"github.com/gofast-org/gofast/gofast/numbers"
@@ -45,18 +45,18 @@ func drawn(t *testing.T, plan image.Plan, seed uint64, width, height int32) ([]i
 }
 
 // made is a plan's sample of a picture: bytes of a tensor, or a picture.
-func made(t *testing.T, plan image.Plan, of latetest.Picture, record []int32) any {
+func made(t *testing.T, plan image.Plan, of lazytest.Picture, record []int32) any {
 	t.Helper()
 	var sample any
 	var err error
 	if p := compiled(t, plan); plan.Output.Height == 0 {
-		sample, err = latetest.Make(p, of, record)
+		sample, err = lazytest.Make(p, of, record)
 	} else {
 		bytes := p.Sample().Type.Size()
 		for _, side := range p.Sample().Shape {
 			bytes *= side
 		}
-		sample, err = latetest.Tensor(p, of, record, bytes)
+		sample, err = lazytest.Tensor(p, of, record, bytes)
 	}
 	if err != nil {
 		text, _ := json.Marshal(plan)
@@ -69,7 +69,7 @@ func made(t *testing.T, plan image.Plan, of latetest.Picture, record []int32) an
 func same(t *testing.T, plan image.Plan, seed uint64, width, height int) bool {
 	t.Helper()
 	text, _ := json.Marshal(plan)
-	file := latetest.Picture{Data: image.PPM(image.Noise(rand.New(rand.NewPCG(seed, 1)), width, height))}
+	file := lazytest.Picture{Data: image.PPM(image.Noise(rand.New(rand.NewPCG(seed, 1)), width, height))}
 	record, state, ok := drawn(t, plan, seed, int32(width), int32(height))
 	if !ok {
 		return false
@@ -78,7 +78,7 @@ func same(t *testing.T, plan image.Plan, seed uint64, width, height int) bool {
 	if words := compiled(t, certain).RecordWords(); words != 0 {
 		t.Fatalf("%d words are drawn for what is certain: %s", words, text)
 	}
-	held := made(t, certain, file, nil).(latetest.Picture)
+	held := made(t, certain, file, nil).(lazytest.Picture)
 	other, behind, _ := drawn(t, rest, seed, held.Width, held.Height)
 	if !slices.Equal(other, record) || behind != state {
 		t.Fatalf("drawn %v, and of what is held %v: %s", record, other, text)

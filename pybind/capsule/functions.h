@@ -1,4 +1,4 @@
-// The functions of blocks.c, images.c, late.c, mixing.c, moves.c and texts.c, for the module's table, and what they share with capsule.c.
+// The functions of blocks.c, images.c, lazy.c, mixing.c, moves.c and texts.c, for the module's table, and what they share with capsule.c.
 #ifndef GOFAST_CAPSULE_FUNCTIONS_H
 #define GOFAST_CAPSULE_FUNCTIONS_H
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
     from .iterable import IterableDataset
-    from .late import open
+    from .lazy import open
     from .loader import DataLoader
     from .sets import preprocess
     from .table import TableDataset
@@ -89,7 +89,7 @@ _LATE = {
     "explain": "loader",
     "integrations": "integrations",
     "install": "installed",
-    "open": "late",
+    "open": "lazy",
     "preprocess": "sets",
     "tokens": "tokens",  # no name of its own, as numpy.testing is none: for those who feed texts
     "typing": "typing",

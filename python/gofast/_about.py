@@ -45,7 +45,7 @@ def engine_stats() -> dict[str, Any]:
         - ``batches``, ``samples``, ``bytes``, ``made``, ``padding``, ``file_bytes``, ``marked``,
           ``cache_hits``, ``cache_writes``, ``waits``, ``wait_seconds``, ``draw_seconds``, ``busy_seconds``,
           ``occupancy``, ``stages``, ``fallbacks``, ``errors``: as in `DataLoader.stats`, of everything in
-          this process: all loaders, torch's with datasets of gofast's, single samples, late pictures. What a
+          this process: all loaders, torch's with datasets of gofast's, single samples, lazy images. What a
           dataset hands out to a loader of gofast's, the loader counts: once for each batch. Only such loaders
           have waits.
         - ``threads``: the engine's threads.

@@ -12,16 +12,16 @@ import torch
 from ._core.arguments import checked
 from ._core.numbers import DType
 from ._core.reason import Reason
+from ._loader.batch_source import BatchSource, Line, Output, SampleForm
+from ._loader.batch_types import Options, TargetTransform, Transform, TupleForm
 from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.extra_columns import ArrayColumns
 from ._loader.native_dataset import NativeDataset, overridden
-from ._loader.typed import Options, TargetTransform, Transform, TupleForm
-from ._loader.view import Form, Line, Output, View
-from ._loader.wire import StoredTable
+from ._loader.transfer_format import StoredTable
 from ._plan import transforms
-from ._sets.origin import SetOrigin
+from ._sets.set_origin import SetOrigin
+from ._tables.array_memory import ROWS, Array, ArrayMemory, Field
 from ._tables.array_rows import ArrayRows
-from ._tables.fields import ROWS, Array, ArrayMemory, Field
 from ._tables.hdf5_origin import HDF5Origin, asked
 from ._tables.limits import Limits
 from ._tables.origin import Origin
@@ -296,7 +296,7 @@ class ArrayDataset(ArrayRows[Options]):
             self._stand_in = ArrayPictures(self)
         return self._stand_in
 
-    def _native_view(self) -> View | Reason:
+    def _native_view(self) -> BatchSource | Reason:
         view = super()._native_view()
         if isinstance(view, Reason) or (self._is_native and not self._memory.by_rows):
             return view
@@ -307,15 +307,15 @@ class ArrayDataset(ArrayRows[Options]):
             return Reason("Python code has a say in its samples")
         return dataclasses.replace(why, step=f"array {worst}")
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return self._with_columns(View(parts, index_map, self._form()), 1 + self._label_is_native)
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> BatchSource:
+        return self._with_columns(BatchSource(parts, index_map, self._form()), 1 + self._label_is_native)
 
-    def _with_columns(self, view: View, first: int) -> View:
+    def _with_columns(self, view: BatchSource, first: int) -> BatchSource:
         """A batch source with the arrays that torch gathers, from the first of them on."""
         width = len(self._memory.fields) - first
         return view.carry([ArrayColumns(view.datasets, view.starts, first, width)])
 
-    def _form(self) -> Form:
+    def _form(self) -> SampleForm:
         form = super()._form()._replace(alone=self._bare, opaque=self._is_opaque)
         return form if self._label_is_native else form._replace(label_dtype=None, label_shape=())
 
@@ -350,11 +350,11 @@ class ArrayDataset(ArrayRows[Options]):
             self._checked(index)
         return tuple(field[index] for field in self._memory.fields)
 
-    def _view(self) -> View:
+    def _view(self) -> BatchSource:
         if self._is_native:
             return super()._view()
         if self._shell is None:
-            self._shell = self._with_columns(View([self], None, self._form(), cores=()), 1)
+            self._shell = self._with_columns(BatchSource([self], None, self._form(), cores=()), 1)
         return self._shell
 
     def _row(self, values: Sequence[Any]) -> Any:

@@ -17,7 +17,7 @@ from ._tables.sources import Path, expand
 if TYPE_CHECKING:
     from ._loader.classes import LabelType
     from ._tables.codings import Categories, Dates
-    from ._tables.columns import Header
+    from ._tables.column_options import Header
     from ._tables.limits import Limits
 
 
@@ -83,7 +83,7 @@ def convert(
     """
     given = locals()
     from ._tables import hdf5_convert
-    from ._tables.columns import selection, verified
+    from ._tables.column_options import selection, verified
     from ._tables.hdf5_file import is_hdf5
     from ._tables.limits import Limits
 

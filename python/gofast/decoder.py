@@ -10,11 +10,11 @@ import torch
 
 from . import errors
 from ._core.arguments import checked
-from ._device.wanted import wanted
+from ._device.device_option import wanted
 from ._images.bad_samples import BadSamples
-from ._images.decoding import DecodingLane, IdleLanes, file_of
+from ._images.decoder_batches import DecoderBatch, IdleDecoderBatches, file_of
 from ._images.paths import column_names, in_order, is_table
-from ._loader.view import check_callable
+from ._loader.batch_source import check_callable
 
 
 class Decoder:
@@ -65,7 +65,7 @@ class Decoder:
         self.transform = transform
         self._threads, self._rng, self._device = threads, rng, wanted(device)
         self._bad = BadSamples(on_error, None, kept=False)
-        self._lanes = IdleLanes()
+        self._lanes = IdleDecoderBatches()
 
     def __call__(self, pictures: Any) -> Any:
         """Decodes a batch, or one picture.
@@ -102,7 +102,7 @@ class Decoder:
         lane = self._lanes.take(len(files), paths)
         if lane is None:
             room = 1 << max(len(files) - 1, 0).bit_length()
-            lane = DecodingLane(self.transform, room, paths, self._bad, self._threads, self._rng)
+            lane = DecoderBatch(self.transform, room, paths, self._bad, self._threads, self._rng)
         lane.transform = self.transform
         try:
             return lane.make(files)

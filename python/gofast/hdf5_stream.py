@@ -11,14 +11,14 @@ import torch
 
 from . import errors
 from ._core.openmp import alone
-from ._loader.view import Line
+from ._loader.batch_source import Line
+from ._tables.array_memory import ArrayMemory
 from ._tables.block_stream import BlockStream
-from ._tables.blocks import BlockOrder, Drawn
-from ._tables.cells import Place
-from ._tables.fields import ArrayMemory
+from ._tables.blocks import BlockOrder, BlockPermutation
+from ._tables.cells import CellPlace
 from ._tables.file_arrays import FileArray
 from ._tables.hdf5_origin import HDF5Origin
-from ._tables.hdf5_windows import Values, Windows
+from ._tables.hdf5_windows import HDF5Windows, Values
 from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
 from ._tables.origin import Stored
 from ._tables.sample_options import SampleOptions
@@ -59,10 +59,10 @@ class HDF5Rows(BlockStream):
 
     # -- rows ------------------------------------------------------------------------
 
-    def _windows(self) -> Windows:
-        return Windows(self._arrays, self.memory, self.shuffle is not None)
+    def _windows(self) -> HDF5Windows:
+        return HDF5Windows(self._arrays, self.memory, self.shuffle is not None)
 
-    def _some(self, drawn: Drawn) -> Iterator[Some]:
+    def _some(self, drawn: BlockPermutation) -> Iterator[Some]:
         """See BlockStream."""
         windows = self._windows()
         order, rooms = BlockOrder([*map(len, windows.blocks)], windows.rows, *drawn), windows.rooms()
@@ -110,7 +110,7 @@ class _Window(ArrayDataset):
     def __init__(
         self,
         arrays: Sequence[Values],
-        place: Callable[[int], Place],
+        place: Callable[[int], CellPlace],
         options: SampleOptions,
         end: Callable[[], None] | None = None,
     ) -> None:
@@ -134,7 +134,7 @@ class _Window(ArrayDataset):
         if end is not None:
             end()
 
-    def _place(self, row: int) -> Place:
+    def _place(self, row: int) -> CellPlace:
         return self._tell(row)
 
     def _shown(self, row: int, features: Any = None) -> Any:
@@ -142,9 +142,9 @@ class _Window(ArrayDataset):
         return shown.copy() if self._has_images() else shown
 
 
-def _place(runs: Sequence[range], row: int) -> Place:
+def _place(runs: Sequence[range], row: int) -> CellPlace:
     for run in runs:
         if row < len(run):
-            return Place(None, run[row])
+            return CellPlace(None, run[row])
         row -= len(run)
     raise AssertionError

@@ -16,15 +16,15 @@ from ._core.numbers import DType
 from ._core.patterns import is_pattern
 from ._core.picture_operations import Scan
 from ._images.bad_samples import OnError
-from ._images.face import VisionDataset
-from ._images.files import Files
+from ._images.file_index import Files
 from ._images.labels import matched, numbers
 from ._images.listing import Listing
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
-from ._images.vision import IMG_EXTENSIONS, default_loader
+from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
+from ._images.vision_dataset import VisionDataset
+from ._loader.batch_source import Output
 from ._loader.classes import Classes, LabelType, in_order, numbered
-from ._loader.view import Output
 
 if TYPE_CHECKING:
     from .table import TableDataset

@@ -12,9 +12,9 @@ from ._core.numbers import DType
 from ._images.bad_samples import OnError
 from ._images.class_folders import FolderDataset
 from ._images.options import PictureOptions, Rng
-from ._images.vision import IMG_EXTENSIONS, default_loader
+from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
+from ._loader.batch_source import Output
 from ._loader.classes import Classes
-from ._loader.view import Output
 from .image_files import ImageFiles
 
 __all__ = ["IMG_EXTENSIONS", "ImageFiles", "ImageFolder", "default_loader"]

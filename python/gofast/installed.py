@@ -34,7 +34,7 @@ def install(
 ) -> Installed:
     """Makes ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader give gofast's.
 
-    Until `uninstall`, ``PIL.Image.open`` gives late pictures (`gofast.open`), ``PIL.Image.fromarray`` of a
+    Until `uninstall`, ``PIL.Image.open`` gives lazy images (`gofast.open`), ``PIL.Image.fromarray`` of a
     coloured array one that a Compose makes natively, and a call of
     ``torchvision.datasets.ImageFolder`` or ``torch.utils.data.DataLoader`` makes a `gofast.ImageFolder` or a
     `gofast.DataLoader`, which are subclasses of these. torchvision's other datasets, and all code that opens
@@ -70,9 +70,9 @@ def install(
     global _depth
     with _lock:
         if cache is not None or cache_limit is not None:
-            from ._images import kept_paths
+            from ._images import path_cache
 
-            kept_paths.begin(cache, cache_limit)
+            path_cache.begin(cache, cache_limit)
         _depth += 1
         if _depth == 1:
             _put_in_place()
@@ -102,11 +102,11 @@ def uninstall() -> None:
         if _filter in warnings.filters:
             warnings.filters.remove(_filter)  # type: ignore[attr-defined]
         _filter = None
-        composes = sys.modules.get("gofast._images.composes")
+        composes = sys.modules.get("gofast._images.compose_calls")
         if composes is not None:
             composes.leave()
-        if (kept_paths := sys.modules.get("gofast._images.kept_paths")) is not None:
-            kept_paths.end()
+        if (path_cache := sys.modules.get("gofast._images.path_cache")) is not None:
+            path_cache.end()
 
 
 class Installed:
@@ -127,27 +127,27 @@ def _put_in_place() -> None:
     _filter = warnings.filters[0]
     import PIL.Image
 
-    from ._images.composes import follow
-    from ._late import arrays, opening
+    from ._images.compose_calls import follow
+    from ._lazy import array_images, open_lazy
 
-    @functools.wraps(opening.by_pillow)
+    @functools.wraps(open_lazy.by_pillow)
     def open(fp: Any, mode: Any = "r", formats: Any = None) -> Any:
         if _is_pillows(sys._getframe(1)):
-            return opening.by_pillow(fp, mode, formats)
+            return open_lazy.by_pillow(fp, mode, formats)
         follow()
-        return opening.open_late(fp, mode, formats)
+        return open_lazy.open_lazy(fp, mode, formats)
 
-    @functools.wraps(arrays.by_pillow)
+    @functools.wraps(array_images.by_pillow)
     def fromarray(obj: Any, mode: Any = None) -> Any:
-        late = None if _is_pillows(sys._getframe(1)) else arrays.of_array(obj, mode)
-        if late is None:
-            return arrays.by_pillow(obj, mode)
+        lazy = None if _is_pillows(sys._getframe(1)) else array_images.of_array(obj, mode)
+        if lazy is None:
+            return array_images.by_pillow(obj, mode)
         follow()
-        return late
+        return lazy
 
-    if PIL.Image.open is opening.by_pillow:  # another's stays
+    if PIL.Image.open is open_lazy.by_pillow:  # another's stays
         _replace(PIL.Image, "open", open)
-    if PIL.Image.fromarray is arrays.by_pillow:
+    if PIL.Image.fromarray is array_images.by_pillow:
         _replace(PIL.Image, "fromarray", fromarray)
     _take_over(TorchDataLoader, loader.DataLoader)
     sys.meta_path.insert(0, _watcher)
@@ -166,8 +166,8 @@ def _is_pillows(caller: FrameType) -> bool:
 
 def _put_in_torchvision(datasets: ModuleType) -> None:
     def cached() -> dict[str, Any]:
-        kept_paths = sys.modules.get("gofast._images.kept_paths")
-        return {} if kept_paths is None else kept_paths.asked
+        path_cache = sys.modules.get("gofast._images.path_cache")
+        return {} if path_cache is None else path_cache.asked
 
     _take_over(sys.modules["torchvision.datasets.folder"].ImageFolder, images.ImageFolder, cached)
 

@@ -23,8 +23,8 @@ from torch.utils.data import default_collate
 
 from ._core.arguments import checked
 from ._core.reason import Reason
+from ._loader.batch_source import BatchSource
 from ._loader.native_dataset import resolve
-from ._loader.view import View
 from .errors import OptionError
 from .loader import DataLoader
 
@@ -91,7 +91,7 @@ def _rebuilt(loader: object, threads: int | None) -> DataLoader[Any]:
     settings = {name: getattr(loader, name) for name in _SETTINGS if hasattr(loader, name)}
     if not loader.num_workers:
         settings["prefetch_factor"] = None
-    if isinstance(view, View) and not view.draws and _only_seeds(settings["worker_init_fn"]):
+    if isinstance(view, BatchSource) and not view.draws and _only_seeds(settings["worker_init_fn"]):
         settings["worker_init_fn"] = None  # nobody draws from what it seeds
     order: dict[str, Any] = {"batch_sampler": loader.batch_sampler}
     if loader.batch_sampler is None:  # without automatic batching
@@ -112,7 +112,7 @@ def _only_seeds(function: Any) -> bool:
     return name.startswith("transformers.") and name.endswith(".seed_worker")
 
 
-def _simplest(collate_fn: Callable[[Any], Any], view: View | Reason) -> Callable[[Any], Any]:
+def _simplest(collate_fn: Callable[[Any], Any], view: BatchSource | Reason) -> Callable[[Any], Any]:
     """default_collate instead of transformers' collator, if both give the same.
 
     The collator of transformers stacks tensors as torch's does. It renames a key "label" or "label_ids" to

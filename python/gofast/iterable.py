@@ -14,15 +14,15 @@ from ._core.arguments import checked
 from ._core.numbers import DType
 from ._images.bad_image import both
 from ._images.bad_samples import BadSamples
-from ._images.decoding import DecodingLane, IdleLanes, file_of
-from ._images.pulled import PulledRows, Row
+from ._images.decoder_batches import DecoderBatch, IdleDecoderBatches, file_of
+from ._images.iterable_source import IterableRows, SourceRow
+from ._loader.batch_source import Line, Output, check_callable
 from ._loader.classes import Classes, LabelType
-from ._loader.pulled import PulledDataset
-from ._loader.view import Line, Output, check_callable
+from ._loader.iterable_dataset import IterableSourceDataset
 from ._plan.compile import compile
 from ._tables.blocks import Even
 from ._tables.codings import Categories, Dates
-from ._tables.columns import Header
+from ._tables.column_options import Header
 from ._tables.features import Column, FillValue
 from ._tables.hdf5_origin import asked
 from ._tables.label import DEFAULT_LABEL, Label
@@ -37,7 +37,7 @@ from .hdf5_stream import HDF5Rows
 from .stream import TableRows
 
 
-class IterableDataset(PulledDataset):
+class IterableDataset(IterableSourceDataset):
     """What a generator, an iterable, or an IterableDataset of yours yields, with its pictures made natively.
 
     :meth:`from_table` and :meth:`from_hdf5` are for files whose rows do not fit into memory.
@@ -93,7 +93,7 @@ class IterableDataset(PulledDataset):
         self.source, self.transform = source, transform
         self.fields = None if fields is None else tuple(fields)
         self.on_error = on_error
-        self._lanes = IdleLanes()
+        self._lanes = IdleDecoderBatches()
 
     @classmethod
     @checked
@@ -279,7 +279,7 @@ class IterableDataset(PulledDataset):
         given = iter(source if isinstance(source, Iterable) else source())
         # A subclass, or what iterates this dataset itself, may keep samples.
         kept = type(self) is not IterableDataset or self._at_once == 1
-        return PulledRows(given, self, self._at_once, kept)
+        return IterableRows(given, self, self._at_once, kept)
 
     def __len__(self) -> int:
         """The source's, if it has one.
@@ -298,7 +298,7 @@ class IterableDataset(PulledDataset):
         if callable(accept):
             accept(epoch)
 
-    def _row(self, given: Any, number: int) -> Row:
+    def _row(self, given: Any, number: int) -> SourceRow:
         if self.fields is not None:
             picture, *others = self._chosen(given, number)
             kind: Callable[[Any], Any] = tuple
@@ -310,8 +310,8 @@ class IterableDataset(PulledDataset):
         else:
             if isinstance(given, dict) and "bytes" not in given:
                 raise errors.OptionError(f"row {number} is {[*given]}: fields= says which are wanted")
-            return Row(_file(given, number), given, _alone, number)
-        return Row(_file(picture, number), picture, lambda made: kind((made, *others)), number)
+            return SourceRow(_file(given, number), given, _alone, number)
+        return SourceRow(_file(picture, number), picture, lambda made: kind((made, *others)), number)
 
     def _chosen(self, given: Any, number: int) -> list[Any]:
         assert self.fields is not None
@@ -329,10 +329,10 @@ class IterableDataset(PulledDataset):
         return picture if self.transform is None else self.transform(picture)
 
     @contextmanager
-    def _lane(self, room: int) -> Iterator[DecodingLane]:
+    def _lane(self, room: int) -> Iterator[DecoderBatch]:
         lane = self._lanes.take(room, False)
         if lane is None:
-            lane = DecodingLane(self.transform, room, False, BadSamples("raise", None, kept=False))
+            lane = DecoderBatch(self.transform, room, False, BadSamples("raise", None, kept=False))
             lane._called = "IterableDataset"
         try:
             yield lane

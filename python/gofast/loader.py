@@ -21,32 +21,30 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._core import engine
 from ._core.arguments import checked
-from ._core.collation import is_torchs
+from ._core.default_collate import is_torchs
 from ._core.openmp import as_in_workers
 from ._core.reason import NotNative, Reason
 from ._core.warn import warn
-from ._device.wanted import wanted as wanted_device
-from ._images import folder_stand_ins as folder_stand_ins  # by these `resolve` knows torchvision's datasets
-from ._images import kept_paths
-from ._images import stand_ins as stand_ins
+from ._device.device_option import wanted as wanted_device
+from ._images import path_cache
+from ._loader.batch_source import BatchSource, called
+from ._loader.batch_types import Collate, Collating, Function, Given, Made, Sample, Samples, Unknown
 from ._loader.classes import leaves, warn_of_conflicts
-from ._loader.copies import Copies
-from ._loader.counted import CountedHere, CountedWhole, CountedWorkers
+from ._loader.counted_iterators import CountedHere, CountedWhole, CountedWorkers
 from ._loader.counts import Counts, Keeps
+from ._loader.dataset_stamp import DatasetStamp
 from ._loader.destination import Destination
 from ._loader.explain import describe
 from ._loader.explain import explain as explain  # which must know them too
-from ._loader.fallback import warn_of_loader
+from ._loader.fallback_warnings import warn_of_loader
+from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
-from ._loader.lane import Idle, Lane
+from ._loader.iterator_stream import Idle, IteratorStream
 from ._loader.native_dataset import native, resolve
-from ._loader.pulled import PulledDataset
 from ._loader.seeding import only_seeds
 from ._loader.stacking import Stacking
-from ._loader.stamp import Stamp
 from ._loader.trace import Trace
-from ._loader.typed import Collate, Collating, Function, Given, Made, Sample, Samples, Unknown
-from ._loader.view import View, called
+from ._loader.worker_copies import WorkerCopies
 from ._tables.codings import warn_of_codings
 from .errors import OptionError
 
@@ -174,7 +172,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         self._idle = Idle()
         self._counts = Counts()
         self._stacking = Stacking(dataset)
-        if isinstance(dataset, PulledDataset):
+        if isinstance(dataset, IterableSourceDataset):
             dataset._check_order(shuffle=shuffle, sampler=sampler)
         if _TORCH_HAS_IN_ORDER:
             newer["in_order"] = in_order
@@ -228,7 +226,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     def _torchs_iterator(self, why: Reason | None) -> _BaseDataLoaderIter:
         """torch's own, as torch makes it, except that it counts."""
         made: CountedHere | CountedWorkers
-        kept_paths.refresh()  # workers that are forked now see what others have kept
+        path_cache.refresh()  # workers that are forked now see what others have kept
         if self.num_workers:
             self.check_worker_number_rationality()
             made = CountedWorkers(self, self._counts, self._keeps())
@@ -243,8 +241,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     def _keeps(self) -> list[Keeps]:
         """What keeps the pictures of its datasets."""
         found = [ours._keeps() for leaf in leaves(self.dataset) if (ours := native(leaf)) is not None]
-        if kept_paths.current is not None:
-            found.append(kept_paths.current.kept)
+        if path_cache.current is not None:
+            found.append(path_cache.current.kept)
         return [one for one in found if one is not None]
 
     def stats(self) -> dict[str, Any]:
@@ -360,11 +358,11 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         here = {"_live": weakref.WeakValueDictionary(), "_idle": Idle(), "_counts": Counts()}
         self.__dict__.update(state, **here, _stacking=Stacking(state["dataset"]))
 
-    def _native_view(self) -> View | Reason:
+    def _native_view(self) -> BatchSource | Reason:
         """The dataset as the engine sees it, or why this loader must run on torch's machinery."""
         return self._judged()[0]
 
-    def _judged(self) -> tuple[View | Reason, Copies | None]:
+    def _judged(self) -> tuple[BatchSource | Reason, WorkerCopies | None]:
         """The same, and what makes copies of the collate function for workers."""
         collate, init, copies = self.collate_fn, self.worker_init_fn, None
         if not self._auto_collation:
@@ -375,7 +373,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
             return Reason("timeout= is for workers, and torch refuses it without"), None
         if self.num_workers > 0:
             try:
-                copies = Copies(collate)
+                copies = WorkerCopies(collate)
             except NotNative as why:
                 return Reason(f"collate_fn={called(collate)} needs processes of its own: {why}"), None
             if not only_seeds(init):
@@ -427,7 +425,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         wanted, rows = self._wanted_device(), self.collate_fn is not default_collate
         if wanted is None:
             return Destination(rows, pinned=self.pin_memory and torch.cuda.is_available())
-        from ._device.destination import OnDevice
+        from ._device.device_destination import OnDevice
 
         return OnDevice(wanted, self.resident)
 
@@ -439,7 +437,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
             raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
         if isinstance(view, Reason):
-            if isinstance(self.dataset, PulledDataset):
+            if isinstance(self.dataset, IterableSourceDataset):
                 if self._auto_collation and self.dataset._makes_batches:
                     return CountedWhole(self, self._counts)
                 with self.dataset._of_batches(self.batch_size):
@@ -449,7 +447,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
                 return self._torchs_iterator(view)
             return self._torchs_iterator(None)
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
-        stamp = None if self.num_workers else Stamp(self.dataset, view)
+        stamp = None if self.num_workers else DatasetStamp(self.dataset, view)
         if stamp is None:
             view = view.as_forked()
         threads = self._most_threads()
@@ -457,7 +455,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
             _warn_of_fewer(self.threads)
         moved = rows and wanted is not None  # what the collate function makes is moved
         destination = Destination(rows) if moved else self._destination()
-        lane = Lane(view, threads, self._idle, stamp, destination, self._counts)
+        lane = IteratorStream(view, threads, self._idle, stamp, destination, self._counts)
         iterator = NativeIterator(self, lane, copies, on_device=wanted is not None and not moved)
         self._live[id(iterator)] = iterator
         return iterator

@@ -38,7 +38,7 @@ def prefetch(loader: Iterable[Any], device: torch.device | str | int | None, *, 
         >>> for images, labels in gofast.prefetch(loader, "cuda"):  # doctest: +SKIP
         ...     loss = criterion(model(images), labels)
     """
+    from ._device.device_option import wanted
     from ._device.prefetch import Prefetch
-    from ._device.wanted import wanted
 
     return Prefetch(loader, wanted(device), ahead)

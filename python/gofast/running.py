@@ -88,11 +88,11 @@ def _counted() -> Counter[str]:
     if getattr(getattr(multiprocessing.current_process(), "_target", None), "__name__", "") == "_worker_loop":
         found["samples ns"] += time.thread_time_ns() - _started[0]
         found["pictures ns"] += Spent.pictures - _started[1]
-    source = sys.modules.get("gofast._late.source")
+    source = sys.modules.get("gofast._lazy.source")
     if source is not None:
-        found["late"] += source.counts.native
+        found["lazy"] += source.counts.native
         found["pillow"] += source.counts.pillow
-    composes = sys.modules.get("gofast._images.composes")
+    composes = sys.modules.get("gofast._images.compose_calls")
     if composes is not None:
         found["compose"] += composes.counts["native"]
         found["compose in Python"] += composes.counts["python"]
@@ -151,7 +151,7 @@ def _end(pid: int, handle: int) -> None:
     costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}
     said = [f"gofast: {why} ({duration(took)})" for why, took in reason.most(costs)]
     said += _of_the_users(total)
-    kept_paths = sys.modules.get("gofast._images.kept_paths")
+    kept_paths = sys.modules.get("gofast._images.path_cache")
     if kept_paths is not None and kept_paths.current is not None and kept_paths.current.is_in_use():
         said.insert(0, f"gofast: cache {kept_paths.current.explained()}")
     print(_said(total), *said, sep="\n", file=sys.stderr)
@@ -173,7 +173,7 @@ def _said(total: Counter[str]) -> str:
             native_loaders += where == "Go"
             if where != "Go":
                 reasons[what] = None
-    native = total["late"] + total["compose"]
+    native = total["lazy"] + total["compose"]
     pictures = native + total["pillow"]
     parts = [f"{native:,} of {pictures:,} pictures"] if pictures else []
     parts += [f"{native_loaders} of {loaders} loaders"] if loaders else []

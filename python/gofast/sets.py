@@ -8,7 +8,7 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from ._core.arguments import checked
-from ._sets import making
+from ._sets import samples_writer
 from ._tables.sources import Path
 from .arrays import ArrayDataset
 
@@ -68,4 +68,6 @@ def preprocess(
         >>> train
         ArrayDataset.open('...small.set': ... rows of uint8 [64, 64, 3] in C, int64 [] in C; samples: ...)
     """
-    return making.write(dataset, os.fspath(path), num_workers, overwrite, allow_random, ArrayDataset.open)
+    return samples_writer.write(
+        dataset, os.fspath(path), num_workers, overwrite, allow_random, ArrayDataset.open
+    )

@@ -11,18 +11,18 @@ from torch.utils.data import get_worker_info
 from . import errors
 from ._core.memory import Room, RoomMemory
 from ._core.units import many, size
-from ._loader.view import Line
+from ._loader.batch_source import Line
 from ._tables import blocks
 from ._tables.block_stream import BlockStream
-from ._tables.blocks import BlockOrder, Drawn
-from ._tables.cells import Place
-from ._tables.columns import warn_of_no_label
+from ._tables.blocks import BlockOrder, BlockPermutation
+from ._tables.cells import CellPlace
+from ._tables.column_options import warn_of_no_label
 from ._tables.label import DEFAULT_LABEL
 from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
-from ._tables.opening import request_of
+from ._tables.open_table import request_of
 from ._tables.sample_options import SampleOptions
 from ._tables.stream_options import StreamOptions, for_rows
-from ._tables.stream_pieces import Found
+from ._tables.stream_pieces import CountedPieces
 from ._tables.stream_source import Rooms, StreamSource
 from ._tables.stream_windows import StreamWindows
 from ._tables.table_options import TableOptions
@@ -79,13 +79,13 @@ class TableRows(BlockStream):
         """
         self._found(None)
 
-    def _found(self, source: StreamSource | None) -> Found:
+    def _found(self, source: StreamSource | None) -> CountedPieces:
         """The pieces of the files, which the rows are counted by."""
         found = self._shared.get(lambda: self._cut(source or self._open()))
         self._rows = sum(piece["rows"] for piece in found.pieces)
         return found
 
-    def _cut(self, source: StreamSource) -> Found:
+    def _cut(self, source: StreamSource) -> CountedPieces:
         row = source.bytes_of(1) - source.bytes_of(0)
         block = blocks.block_bytes(self._rooms_most // 2)
         label = f"counting rows of {many(len(self._stamps), 'file')}"
@@ -95,7 +95,7 @@ class TableRows(BlockStream):
             some = ([piece] for piece in (pieces[0], pieces[-1], largest))
             for memory in source.tables(some, Rooms(self._rooms_most)):
                 most = max(most, memory.features.dtype.itemsize)
-        return Found(pieces, most)
+        return CountedPieces(pieces, most)
 
     def __len__(self) -> int:
         """The rows of an epoch, of this rank.
@@ -109,7 +109,7 @@ class TableRows(BlockStream):
             raise TypeError(f"the rows of {type(self).__name__} were not counted: its index() does that")
         return sum(map(len, self._share(self._rows)))
 
-    def _order(self, source: StreamSource, drawn: Drawn) -> BlockOrder:
+    def _order(self, source: StreamSource, drawn: BlockPermutation) -> BlockOrder:
         found = self._found(source)
         room = self._rooms_most * 15 // 32  # two windows are in memory, and rooms for them are a 16th larger
         if drawn.seed is None:
@@ -117,10 +117,10 @@ class TableRows(BlockStream):
         rows = [piece["rows"] for piece in found.pieces]
         return BlockOrder(rows, max(room // max(self._row_bytes(found), 1), 1), *drawn)
 
-    def _row_bytes(self, found: Found) -> int:
+    def _row_bytes(self, found: CountedPieces) -> int:
         return self._layout.width * found.itemsize + 8 * len(self._layout.label_kinds)
 
-    def _fits(self, found: Found) -> bool:
+    def _fits(self, found: CountedPieces) -> bool:
         """Whether all rows fit into memory together, unless some are of a wider type than the first ones."""
         size = sum(piece["rows"] for piece in found.pieces) * self._row_bytes(found)
         return size <= self._rooms_most * 15 // 16
@@ -130,7 +130,7 @@ class TableRows(BlockStream):
     def _open(self) -> StreamSource:
         return self._windows.open()
 
-    def _some(self, drawn: Drawn) -> Iterator[Some]:
+    def _some(self, drawn: BlockPermutation) -> Iterator[Some]:
         """See BlockStream."""
         source = self._open()
         if source.stamps != self._stamps:
@@ -165,7 +165,7 @@ class TableRows(BlockStream):
         mixed = list[str]()
         if self.shuffle is not None:
             source = self._open()
-            order = self._order(source, Drawn(self.seed or 0, self._epoch or 0))
+            order = self._order(source, BlockPermutation(self.seed or 0, self._epoch or 0))
             found = self._found(source)
             pieces = found.pieces
             mixed = mixing(order, [piece["rows"] for piece in pieces])
@@ -187,5 +187,5 @@ class TableRows(BlockStream):
         return lines
 
 
-def _nowhere(row: int) -> Place:
-    return Place(None, row)
+def _nowhere(row: int) -> CellPlace:
+    return CellPlace(None, row)

@@ -16,17 +16,16 @@ from . import errors
 from ._core.arguments import checked
 from ._core.memory import Layout, MappedMemory
 from ._core.numbers import DType
+from ._loader.batch_types import DictForm, Options, TargetTransform, Texts, Transform
 from ._loader.classes import Classes, LabelType
 from ._loader.native_dataset import NativeDataset, overridden
-from ._loader.typed import DictForm, Options, TargetTransform, Texts, Transform
-from ._tables.cells import Place
+from ._tables.cells import CellPlace
 from ._tables.codings import Categories, Dates, Named, Unit
-from ._tables.columns import Header, warn_of_no_label
+from ._tables.column_options import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.limits import Limits
-from ._tables.opening import open_table, place
-from ._tables.range import check_range
+from ._tables.open_table import open_table, place
 from ._tables.rows import RowDataset
 from ._tables.sample_options import SampleOptions
 from ._tables.scale import Scale
@@ -34,6 +33,7 @@ from ._tables.sources import Path
 from ._tables.statistics import Numbers
 from ._tables.table_options import TableOptions
 from ._tables.text_rows import TextRows
+from ._tables.value_range import check_range
 from .arrays import ArrayDataset
 
 
@@ -243,7 +243,7 @@ class TableDataset(TextRows[Options]):
         pictures = self._pictures()
         return features if pictures is None else pictures._shown(row)
 
-    def _place(self, row: int) -> Place:
+    def _place(self, row: int) -> CellPlace:
         return place(self._source, row)
 
     def _check_range(self) -> None:

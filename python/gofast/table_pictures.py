@@ -12,17 +12,17 @@ import torch
 
 from . import errors
 from ._core.arguments import checked
-from ._images.beside import PicturesBeside
-from ._images.face import VisionDataset
 from ._images.listing import Listing
-from ._images.vision import IMG_EXTENSIONS, default_loader
+from ._images.pictures_with_rows import PicturesWithRows
+from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
+from ._images.vision_dataset import VisionDataset
 from ._loader.classes import Classes, LabelType
 from .table import TableDataset
 
 _LONGEST = 1 << 20  # characters of a first line
 
 
-class TablePictures(PicturesBeside, VisionDataset):
+class TablePictures(PicturesWithRows, VisionDataset):
     """What :meth:`gofast.ImageFiles.from_table` makes.
 
     Attributes:

@@ -15,10 +15,10 @@ from . import errors
 from ._core.arguments import checked
 from ._core.patterns import Paths
 from ._core.reason import Reason
-from ._core.records import Column, Records
+from ._core.tfrecord_index import Column, TFRecordIndex
 from ._core.units import many
 from ._images.record_files import listing_of
-from ._loader.view import check_callable, row_index_error
+from ._loader.batch_source import check_callable, row_index_error
 from .image_files import ImageFiles
 
 _TYPES = ("byte", "float", "int")
@@ -100,7 +100,7 @@ class TFRecordDataset(Dataset[Any]):
                     f'description: {name!r}: {kind!r}: give a name, and "byte", "float", "int" or None'
                 )
         self._all, self._kinds = not kinds, dict(kinds)
-        self._records = Records.open(paths, list(kinds) or None, compression_type, index)
+        self._records = TFRecordIndex.open(paths, list(kinds) or None, compression_type, index)
         for name, kind in kinds.items():
             column = self._records.column(name)
             if column.kind not in (kind or column.kind, ""):

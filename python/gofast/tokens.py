@@ -21,6 +21,7 @@ from ._core.indices import listed, whole
 from ._core.numbers import type_name
 from ._core.patterns import Paths, files_of
 from ._core.reason import Reason
+from ._loader.batch_source import BatchSource, Line, SampleForm, row_index_error
 from ._loader.batcher import Batcher
 from ._loader.core_dataset import CoreDataset, IntArray, joined
 from ._loader.destination import ForTorch
@@ -28,9 +29,8 @@ from ._loader.explain import overrides
 from ._loader.getitems import getitems
 from ._loader.length_grouped import LengthGroupedSampler
 from ._loader.native_dataset import NativeDataset, overridden
-from ._loader.view import Form, Line, View, row_index_error
 from ._tables.texts import Text
-from ._tables.token_files import TYPES, Asked, TokenFile, windows
+from ._tables.token_files import TYPES, TokenFile, TokenFileOptions, windows
 
 __all__ = ["LengthGroupedSampler", "Text", "TokenDataset"]
 
@@ -85,7 +85,7 @@ class TokenDataset(NativeDataset):
         self._block, self._stride = block_size, block_size if stride is None else stride
         name = None if dtype is None else _named(dtype)
         least = self._block + 1
-        self._files = [TokenFile(Asked(path, name, offset, least)) for path in files_of(paths)]
+        self._files = [TokenFile(TokenFileOptions(path, name, offset, least)) for path in files_of(paths)]
         self._per_process: Batcher | None = None
         self._compiled: list[CoreDataset] | None = None
         self._ends = np.cumsum([core.length for core in self._cores])
@@ -148,17 +148,17 @@ class TokenDataset(NativeDataset):
             here = self._per_process = ForTorch().batcher(view)
         return here
 
-    def _view(self) -> View:
+    def _view(self) -> BatchSource:
         return self._here().view
 
-    def _native_view(self) -> View | Reason:
+    def _native_view(self) -> BatchSource | Reason:
         """A view for gofast.DataLoader."""
         return overridden(self, TokenDataset) or self._view()
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> BatchSource:
         block = self._block
-        form = Form("tuple", ("x", "y"), (block,), torch.int64, torch.int64, (block,))
-        return View(parts, index_map, form)
+        form = SampleForm("tuple", ("x", "y"), (block,), torch.int64, torch.int64, (block,))
+        return BatchSource(parts, index_map, form)
 
     def _core(self) -> CoreDataset:
         return joined(self._cores, None)

@@ -14,13 +14,9 @@ from ._doctor.report import DoctorReport
 from ._doctor.verdicts import Remedy, Verdict
 from ._images.bad_samples import BadSample, OnError
 from ._images.options import Rng
-from ._late.picture import LateImage
-from ._loader.classes import Classes, LabelType
-from ._loader.core_dataset import IntArray
-from ._loader.explain import Explanation
-from ._loader.length_grouped import HasLengths
-from ._loader.trace import Trace
-from ._loader.typed import (  # to type checkers, parameters of the types of datasets and loaders
+from ._lazy.lazy_image import LazyImage
+from ._loader.batch_source import Output
+from ._loader.batch_types import (
     DictForm,
     Function,
     Given,
@@ -30,12 +26,16 @@ from ._loader.typed import (  # to type checkers, parameters of the types of dat
     Transform,
     TupleForm,
 )
-from ._loader.view import Output
+from ._loader.classes import Classes, LabelType
+from ._loader.core_dataset import IntArray
+from ._loader.explain import Explanation
+from ._loader.length_grouped import HasLengths
+from ._loader.trace import Trace
+from ._tables.array_memory import Array
 from ._tables.blocks import Even
 from ._tables.codings import Categories, Dates, Unit
-from ._tables.columns import Header
+from ._tables.column_options import Header
 from ._tables.features import Column, FillValue
-from ._tables.fields import Array
 from ._tables.label import Label
 from ._tables.limits import Limits
 from ._tables.scale import Scale
@@ -68,7 +68,7 @@ __all__ = [
     "IntArray",
     "Label",
     "LabelType",
-    "LateImage",
+    "LazyImage",
     "Limits",
     "Numbers",
     "OnError",

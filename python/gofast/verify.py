@@ -9,9 +9,9 @@ from typing import Any
 from . import errors
 from ._core import command_operations, engine, table_operations
 from ._core.arguments import checked
-from ._images.kept_sets import sets_in
+from ._images.cache_sets import sets_in
 from ._tables import array_folder, sources
-from ._tables.columns import verified
+from ._tables.column_options import verified
 from ._tables.hdf5_file import is_hdf5
 from ._tables.sources import Path
 

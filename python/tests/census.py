@@ -26,16 +26,16 @@ Places = dict[str, list[str]]  # what was found, and in which files
 
 # The most that each figure may be.
 MOST = {
-    "public names": 32,
-    "class names that mean two things": 30,
-    "file names that mean two things": 26,
-    "makers of batches": 3,
-    "is this file still the same?": 7,
-    "why not native?": 3,
-    "formats on disk": 6,
+    "public names": 22,
+    "class names that mean two things": 0,
+    "file names that mean two things": 5,
+    "makers of batches": 2,
+    "is this file still the same?": 3,
+    "why not native?": 1,
+    "formats on disk": 4,
     "orders": 3,
-    "lines: library": 69_700,
-    "lines: tests": 56_100,
+    "lines: library": 67_500,
+    "lines: tests": 53_600,
     "lines: benchmarks": 7_800,
 }
 
@@ -44,7 +44,7 @@ ANSWERS = {
     "makers of batches": r"capsule\.(fill|submit)\(|_submit\(self\._crew",
     "is this file still the same?": r"st_mtime_ns|st_ctime|\.ModTime\(\)|\bCtim\b",
     "why not native?": r"^class \w*(Refusal|NotNative|NotCopied|Uncopied|Reason)\b",
-    "formats on disk": r'^(const |\s*)(magic|MAGIC|FORMAT)\s*=\s*(b?"gofast|\d)',
+    "formats on disk": r'^(const |\t)?(magic|MAGIC|FORMAT)\s*=\s*(b?"gofast|\d\b)',
     "orders": r"^class \w*(Order|Listed|Slice)\b(?!.*Protocol)",
 }
 

@@ -1,4 +1,4 @@
-"""What many tests share: a stand-in for a GPU, tests that are repeated with it, some of many parameters."""
+"""What many tests share: a adapter for a GPU, tests that are repeated with it, some of many parameters."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def standin_library(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     if built := os.environ.get("GOFAST_STANDIN"):
         return pathlib.Path(built)
     if shutil.which("gcc") is None:
-        pytest.skip("gcc builds the stand-in for a GPU, and is not here")
+        pytest.skip("gcc builds the adapter for a GPU, and is not here")
     base = tmp_path_factory.getbasetemp()
     return standin.build(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
 

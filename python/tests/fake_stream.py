@@ -132,7 +132,7 @@ def install(monkeypatch: Any) -> Log:
     from gofast import loader
     from gofast._core import engine
     from gofast._core.reason import Reason
-    from gofast._loader import destination, lane, stamp
+    from gofast._loader import dataset_stamp, destination, iterator_stream
 
     log = Log()
 
@@ -141,13 +141,13 @@ def install(monkeypatch: Any) -> Log:
 
     monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 16)
     monkeypatch.setattr(loader, "resolve", resolve)
-    monkeypatch.setattr(stamp, "resolve", resolve)
+    monkeypatch.setattr(dataset_stamp, "resolve", resolve)
 
     def new_batcher(self: Any, before: Any) -> FakeBatcher:
         batcher = FakeBatcher(log, self.view, self._threads)
         batcher.rows = self.rows
         return batcher
 
-    monkeypatch.setattr(lane.Lane, "_new_batcher", new_batcher)
+    monkeypatch.setattr(iterator_stream.IteratorStream, "_new_batcher", new_batcher)
     monkeypatch.setattr(destination.Destination, "fits", lambda self, batcher, view: True)
     return log

@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 import gofast
 from gofast._core import codecs
 from gofast._images import core_pictures, pillow
-from gofast._images import files as image_files
+from gofast._images import file_index as image_files
 from gofast._plan import compile
 
 ROWS, FEATURES, BATCH = 1000, 16, 64

@@ -11,17 +11,17 @@ from torch.utils.dlpack import from_dlpack
 
 from gofast._core import engine
 from gofast._core.numbers import Spec
+from gofast._loader.batch_source import BatchSource
 from gofast._loader.core_dataset import CoreDataset
 from gofast._loader.native_dataset import resolve
 from gofast._loader.slots import RING
-from gofast._loader.view import View
-from gofast._loader.wire import Wire
+from gofast._loader.transfer_format import TransferFormat
 
-Batch = tuple[torch.Tensor, torch.Tensor | None, dict[int, int]]  # samples as they lie, labels, stand-ins
+Batch = tuple[torch.Tensor, torch.Tensor | None, dict[int, int]]  # samples as they lie, labels, adapters
 
 
 def fill(
-    view: View,
+    view: BatchSource,
     core: CoreDataset,
     row_bytes: int,
     indices: array[int],
@@ -48,7 +48,7 @@ def fill(
     return from_dlpack(made), labels, replaced
 
 
-def finish(wire: Wire, stored: torch.Tensor, records: array[int] | None) -> torch.Tensor:
+def finish(wire: TransferFormat, stored: torch.Tensor, records: array[int] | None) -> torch.Tensor:
     """What a device makes of stored samples."""
     assert stored.shape[1:] == wire.shape and stored[0].numel() * stored.itemsize == wire.row_bytes
     values, made = stored.numpy().reshape(len(stored), -1), getattr(torch, wire.made)
@@ -73,7 +73,7 @@ def finish(wire: Wire, stored: torch.Tensor, records: array[int] | None) -> torc
 
 
 def assert_wire_gives_the_batch(
-    view: View, wire: Wire, indices: array[int], records: array[int] | None
+    view: BatchSource, wire: TransferFormat, indices: array[int], records: array[int] | None
 ) -> dict[int, torch.Tensor]:
     """Fills a batch in both ways of the same records: to the last bit the same. What came finished."""
     whole, labels, replaced = fill(view, view.core, view.row_bytes, indices, records)
@@ -96,13 +96,13 @@ def _bits(tensor: Any) -> torch.Tensor:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
-def view_of(dataset: Any) -> View:
+def view_of(dataset: Any) -> BatchSource:
     view = resolve(dataset)
-    assert isinstance(view, View)
+    assert isinstance(view, BatchSource)
     return view
 
 
-def wire_of(dataset: Any) -> Wire:
+def wire_of(dataset: Any) -> TransferFormat:
     wire = view_of(dataset).wire()
     assert wire is not None
     return wire

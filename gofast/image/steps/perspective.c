@@ -5,7 +5,7 @@
 #include <math.h>
 
 // In a record; the corners are where the picture's own go to, clockwise from the top left. The coefficients are torch's own
-// where Python drew (python/gofast/_core/perspective.py), whose last bits are LAPACK's; these here are of doubles, rounded once.
+// where Python drew (python/gofast/_core/perspective_coefficients.py), whose last bits are LAPACK's; these here are of doubles, rounded once.
 enum { WIDTH, HEIGHT, CORNERS, COEFFICIENTS = CORNERS + 8, WORDS = COEFFICIENTS + 8 };
 
 // What sees the corners at the picture's: the unit square's way to the corners (Heckbert, 1989), turned round. 0 where three

@@ -5,7 +5,7 @@
 
 #include "canvas.h"
 
-// Python's _late/chain.py writes them. In brackets what the words are; what is more than those lies in MORE behind them.
+// Python's _lazy/chain.py writes them. In brackets what the words are; what is more than those lies in MORE behind them.
 enum {
     GF_RECORDED_CROP,        // [x, y, width, height], inside
     GF_RECORDED_RESIZE,      // [width, height, filter: Pillow's number]

@@ -42,7 +42,7 @@ type Artefact struct {
 }
 
 // Folder is where artefacts of a kind lie that the user gave no path for; "" if there is no such place.
-// python/gofast/_core/kept.py says the same.
+// python/gofast/_core/cache_folder.py says the same.
 func Folder(kind string) string {
 	caches, err := os.UserCacheDir()
 	if err != nil {

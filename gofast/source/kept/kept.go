@@ -1,5 +1,5 @@
 // Package kept reads and appends records of samples that are kept for later epochs; kept.h says how. Its records are found
-// by an array in shared memory, which whoever opens the files fills: python/gofast/_images/kept_folder.py.
+// by an array in shared memory, which whoever opens the files fills: python/gofast/_images/cache_files.py.
 package kept
 
 /*
@@ -73,7 +73,7 @@ func Keys(names, offsets uintptr, count int, keys uintptr) {
 }
 
 const (
-	magic     = "gofastP1" // a file of records begins with it; python/gofast/_images/kept_folder.py writes it
+	magic     = "gofastP1" // a file of records begins with it; python/gofast/_images/cache_files.py writes it
 	ending    = ".records"
 	entrySize = int64(unsafe.Sizeof(C.gf_kept_entry{}))
 )

@@ -34,7 +34,7 @@ typedef struct gf_kept {
 
 gf_kept *gf_kept_new(gf_kept);
 
-// What stands before a record's bytes. A change of it, or of the sum, needs another VERSION in python/gofast/_images/kept.py.
+// What stands before a record's bytes. A change of it, or of the sum, needs another VERSION in python/gofast/_images/cache_option.py.
 typedef struct {
     char magic[8];
     gf_stamp stamp;        // of what it was made of

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
-from .._core.kept import user_cache
+from .._core.cache_folder import user_cache
 from .._core.progress import printable
 from .._core.units import many, size
-from .._images.kept import made_by
-from .._images.kept_sets import set_at
+from .._images.cache_option import made_by
+from .._images.cache_sets import set_at
 from .._tables import array_folder
 from . import output, verify
 
@@ -44,7 +44,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Kept:
+class CacheEntry:
     """A file or a folder that gofast keeps."""
 
     path: str
@@ -124,7 +124,7 @@ def run(given: argparse.Namespace) -> int:
     return output.FAILED if failed else output.DONE
 
 
-def _count(kept: list[Kept]) -> str:
+def _count(kept: list[CacheEntry]) -> str:
     counts = {kind: sum(one.kind == kind for one in kept) for kind in (_TABLE, _PICTURES)}
     files = len(kept) - sum(counts.values())
     said = [many(count, "cache") + kind.removeprefix("cache") for kind, count in counts.items() if count]
@@ -141,7 +141,7 @@ def _told(path: str) -> dict[str, Any]:
         "path": path,
         "root": found.made_for["root"],
         "steps": found.made_for["steps"],
-        "late": found.is_late,
+        "lazy": found.is_lazy,
         "pictures": found.fits(),
         "differs": differs,
     }
@@ -150,14 +150,14 @@ def _told(path: str) -> dict[str, Any]:
 def _text(told: dict[str, Any]) -> str:
     pictures = told["pictures"]
     steps = ", ".join(_step(dict(step)) for step in told["steps"]) or "decoding only"
-    if told["late"]:
+    if told["lazy"]:
         steps = "those of each Compose"
     state = (
         f"{many(sum(pictures.values()), 'picture')}, of which {pictures['changed']} have changed since, and "
     )
     others = ", ".join(told["differs"])
     lines = (
-        f"pictures of  {'scripts that opened them' if told['late'] else printable(told['root'])}",
+        f"pictures of  {'scripts that opened them' if told['lazy'] else printable(told['root'])}",
         f"steps        {printable(steps)}",
         f"records of   {state}{pictures['gone']} are gone",
         f"used here    {f'no: it was made with another {others}' if others else 'yes'}",
@@ -175,20 +175,20 @@ def home() -> Path:
     return Path(user_cache())
 
 
-def _own() -> Iterator[Kept]:
+def _own() -> Iterator[CacheEntry]:
     for folder, kind in _KINDS.items():
         for path in sorted((home() / folder).glob("*")):
             if path.is_file() and not path.is_symlink():
-                yield Kept(str(path), kind, path.stat().st_size)
+                yield CacheEntry(str(path), kind, path.stat().st_size)
 
 
-def _caches(folder: str, unreadable: list[OSError]) -> Iterator[Kept]:
+def _caches(folder: str, unreadable: list[OSError]) -> Iterator[CacheEntry]:
     for place, _, names in sorted(os.walk(folder, onerror=unreadable.append)):
         pictures = set_at(place)
         if pictures is not None:
-            yield Kept(place, _PICTURES, pictures.bytes)
+            yield CacheEntry(place, _PICTURES, pictures.bytes)
         elif array_folder.WHOLE in names and (table := _table_at(place)) is not None:
-            yield Kept(place, _TABLE, array_folder.size_of(table))
+            yield CacheEntry(place, _TABLE, array_folder.size_of(table))
 
 
 def _table_at(path: str) -> array_folder.Description | None:
@@ -198,7 +198,7 @@ def _table_at(path: str) -> array_folder.Description | None:
     return None
 
 
-def _agreed(kept: list[Kept]) -> bool:
+def _agreed(kept: list[CacheEntry]) -> bool:
     for one in kept:
         output.note(f"{one.path} ({size(one.bytes)})")
     # Not by input(), which asks on stdout: that may be a pipe that waits for JSON.
@@ -210,7 +210,7 @@ def _agreed(kept: list[Kept]) -> bool:
     return True
 
 
-def _clear(kept: list[Kept]) -> tuple[list[Kept], bool]:
+def _clear(kept: list[CacheEntry]) -> tuple[list[CacheEntry], bool]:
     """Removes files. Returns those that are gone, and whether one could not be removed."""
     gone, failed = [], False
     for one in kept:

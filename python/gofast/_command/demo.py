@@ -7,7 +7,7 @@ import errno
 import os
 from typing import Any
 
-from .._core.temporary import temporary_folder
+from .._core.temporary_folder import temporary_folder
 from . import output
 
 

@@ -16,9 +16,9 @@ from . import output
 _DESCRIPTION = """Measures a loader, says in plain words what its bottleneck is, and tries what may help.
 
 A folder of pictures is measured with the usual recipe: random crops of 224, flips, normalised, batches of 64,
-by torchvision's ImageFolder where there are class folders. A table is measured in batches of 512 of its numbers,
-and a script by the first DataLoader that it iterates over. It runs until that has given some batches, and no
-further. Exit status 1 if the loader failed."""
+by torchvision's ImageFolder where there are class folders. A table is measured in batches of 512 of its
+numbers, a script by the first DataLoader that it iterates over. It runs until that has given some batches,
+and no further. Exit status 1 if the loader failed."""
 
 _MEAN, _STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
@@ -69,10 +69,10 @@ def run(given: argparse.Namespace) -> int:
     seconds = getattr(given, "seconds", 10.0)
     if script:
         from .._doctor.diagnosis import budget_of, diagnose
-        from . import watched
+        from . import script_loader
 
         budget = budget_of(seconds)
-        found = watched.loader_of(given.what, given.arguments, budget / 4)
+        found = script_loader.loader_of(given.what, given.arguments, budget / 4)
         with found.as_main():
             report = diagnose(
                 found.loader,
@@ -83,7 +83,7 @@ def run(given: argparse.Namespace) -> int:
                 seen=found.seen,
             )
     else:
-        from .._doctor.consume import Simulated
+        from .._doctor.training_loop import Simulated
 
         loader = dataset_loader(given.what, _option(given, "batch_size"), _option(given, "workers"))
         report = doctor(loader, Simulated(), seconds=seconds)

@@ -17,9 +17,9 @@ from .._core import codecs, command_operations, engine
 from .._core.progress import Progress
 from .._images import pillow
 from .._tables import array_folder
-from .._tables.columns import verified
+from .._tables.column_options import verified
 from . import output
-from .found import verify_text
+from .findings import verify_text
 
 _DESCRIPTION = """Decodes every picture to its last row and reads every table whole, as training would: it
 says what gofast.TableDataset would say, with these options. Columns of text are not checked, and are named.

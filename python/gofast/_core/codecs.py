@@ -7,7 +7,7 @@ import importlib.metadata
 import importlib.util
 import pathlib
 
-from . import engine, marks, process_operations
+from . import engine, entry_points, process_operations
 from .native import Capsule, Native
 
 SLACK = bytes(64)  # picture/format.h's GF_FORMAT_SLACK: the core may read so far behind pixels
@@ -22,7 +22,7 @@ def load() -> process_operations.CodecsFound:
     """Finds the libraries, once: what the core decodes, the JPEG decoder's name, why others are Pillow's."""
     global _engine_with, _found, _capsule
     if _engine_with is not engine.native():
-        address, size = marks.shared.place()
+        address, size = entry_points.shared.place()
         _found = process_operations.codecs({"folders": folders(), "marks": address, "marks_size": size})
         _capsule = engine.latest_capsule()
         _engine_with = engine.native()

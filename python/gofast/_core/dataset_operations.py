@@ -17,7 +17,7 @@ class Dataset(Object):
     type: str
 
 
-class Numbers(TypedDict):
+class NumbersRequest(TypedDict):
     """What is made of numbers; see numbers.Spec."""
 
     scale: str
@@ -34,7 +34,7 @@ class Join(TypedDict):
     length: int
 
 
-class Made(Numbers):
+class Made(NumbersRequest):
     """What numbers are made of stored ones, by the words of a plan; see numbers.Spec."""
 
     channels: int

@@ -16,7 +16,7 @@ class DeviceWanted(TypedDict):
     cache: str
 
 
-class Device(Object):
+class OpenedDevice(Object):
     """A GPU; see device.Info. And the size of a kernel's parameters."""
 
     making_bytes: int
@@ -50,7 +50,7 @@ class Kernel(Object):
     made: str
 
 
-device: Call[DeviceWanted, Device] = Call("device")
+device: Call[DeviceWanted, OpenedDevice] = Call("device")
 close_device: Call[Object, None] = Call("close_device")
 device_stats: Call[Object, DeviceStats] = Call("device_stats")
 kernel: Call[Kernel, int] = Call("kernel")

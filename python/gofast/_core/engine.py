@@ -27,7 +27,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from .. import errors
 from .machine import Machine
 from .native import Capsule, Native
-from .tally import Layout
+from .tally import TallyLayout
 
 # Address space for the Go runtime and its threads: with 700 MiB left the runtime ends the
 # process, with 900 it starts (2 cores, Go 1.26, 2026-11).
@@ -41,7 +41,7 @@ _native: Native | None = None  # the gopy module of this process
 _crew: int | None = None  # its threads: one object, by which a loader knows that it was not forked meanwhile
 _capsule: Capsule | None = None  # its per-batch functions; an inherited one keeps working after fork
 _latest_capsule: Capsule | None = None  # of the library loaded last: perhaps a private copy
-_layout: Layout | None = None  # of tallies
+_layout: TallyLayout | None = None  # of tallies
 _tallies: list[int] = []  # of what threads do without its engine: of each library that is mapped here
 _crew_tally: int | None = None  # of what is done for its engine's tickets
 _loader_pid: int | None = None  # who began to load a library that is mapped here: this process or an ancestor
@@ -92,7 +92,7 @@ def latest_capsule() -> Capsule:
     return _latest_capsule
 
 
-def layout() -> Layout:
+def layout() -> TallyLayout:
     """How tallies lie in memory."""
     capsule()
     assert _layout is not None

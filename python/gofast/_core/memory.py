@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .owned import Owned, handed
+from .descriptors import OwnedDescriptors, handed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .table_operations import Table
+    from .table_operations import DecodedTable
 
 PAGE = 4096  # labels begin on a page of their own, and so does each array of a window
 
@@ -43,7 +43,7 @@ class Layout(NamedTuple):
     texts: tuple[str, ...] = ()  # columns of texts
 
     @classmethod
-    def from_schema(cls, schema: Table) -> Layout:
+    def from_schema(cls, schema: DecodedTable) -> Layout:
         """The layout from the engine's answer. null stands for an empty list there."""
         values: dict[str, Any] = {key: value for key, value in schema.items() if key in cls._fields}
         for key in ("shape", "features", "dropped", "labels", "label_kinds", "texts"):
@@ -153,7 +153,7 @@ class MappedMemory(Memory):
 
     def __init__(self, fd: int, layout: Layout, labels_fd: int | None = None) -> None:
         self.fd, self.labels_fd = fd, labels_fd
-        self._owned = Owned(fd) if labels_fd is None else Owned(fd, labels_fd)
+        self._owned = OwnedDescriptors(fd) if labels_fd is None else OwnedDescriptors(fd, labels_fd)
         self._lay_out(_mapped(fd, layout.size), layout, None if labels_fd is None else _mapped(labels_fd, 0))
 
     def handed(self) -> tuple[Any, ...]:

@@ -176,8 +176,8 @@ class Capsule(Protocol):
         """Finds sizes of pictures and draws their records: code, samples done, what to ask, and words."""
 
     def faults(self, slot: int, /) -> tuple[int, int, list[tuple[int, int, int, str]]]:
-        """What failed in a batch: where its samples lie, the bad index, and (position, code, offset, words) of
-        each sample that could not be made."""
+        """What failed in a batch: where its samples lie, the bad index, and (position, code, offset, words)
+        of each sample that could not be made."""
 
     def make_sample(self, picture: Picture, view: int, record: int, place: int, /) -> tuple[int, str]:
         """Makes a sample of a picture: fault and words."""

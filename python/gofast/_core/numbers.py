@@ -116,7 +116,7 @@ class Spec:
                 return torch.from_numpy(x.astype(np.float32)).to(torch.bfloat16)
             return torch.from_numpy(x.astype(self.type))
 
-    def config(self) -> dataset_operations.Numbers:
+    def config(self) -> dataset_operations.NumbersRequest:
         """The same for the core."""
         return {
             "scale": "unit" if self.unit else "none",

@@ -20,7 +20,7 @@ class Output(TypedDict, total=False):
     raw: bool
 
 
-class Plan(TypedDict):
+class PlanRequest(TypedDict):
     """A transform's native steps."""
 
     steps: list[dict[str, Any]]
@@ -98,7 +98,7 @@ class KeptKeys(TypedDict):
     keys: int
 
 
-class Files(TypedDict):
+class FilesRequest(TypedDict):
     """How pictures are read, and where what is known of them lies. One of the first three is there."""
 
     count: int
@@ -114,11 +114,11 @@ class Files(TypedDict):
     kept: KeptPlace | None
 
 
-class Pictures(TypedDict):
+class PicturesRequest(TypedDict):
     """A plan and its files."""
 
-    plan: Plan
-    files: Files
+    plan: PlanRequest
+    files: FilesRequest
     pass_order: str
     max_pixels: int
     max_file_bytes: int
@@ -168,9 +168,9 @@ class IndexMade(IndexSchema):
     fd: int
 
 
-pictures: Call[Pictures, Dataset] = Call("pictures")
-numbers: Call[Plan, Rest | None] = Call("numbers")
-certain: Call[Plan, list[dict[str, Any]] | None] = Call("certain")
+pictures: Call[PicturesRequest, Dataset] = Call("pictures")
+numbers: Call[PlanRequest, Rest | None] = Call("numbers")
+certain: Call[PlanRequest, list[dict[str, Any]] | None] = Call("certain")
 kept_keys: Call[KeptKeys, None] = Call("kept_keys")
-torch_words: Call[Plan, list[TorchWords]] = Call("torch_words")
+torch_words: Call[PlanRequest, list[TorchWords]] = Call("torch_words")
 index: Task[Index, IndexMade] = Task("index")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from .dataset_operations import Dataset, Numbers
+from .dataset_operations import Dataset, NumbersRequest
 from .operation import Call, Task
 from .stamp import FileStamp
 
 
-class Transform(Numbers):
+class Transform(NumbersRequest):
     """What becomes of a table's rows; see gather.Transform."""
 
     shape: list[int]
@@ -24,7 +24,7 @@ class _Strides(TypedDict, total=False):
     label_size: int
 
 
-class Rows(_Strides):
+class RowsRequest(_Strides):
     """A table in memory, and its transform."""
 
     features: int
@@ -36,7 +36,7 @@ class Rows(_Strides):
     transform: Transform
 
 
-class Windows(TypedDict):
+class TokenWindowsRequest(TypedDict):
     """Windows of an array of tokens in memory; see tokens.Windows."""
 
     first: int
@@ -99,7 +99,7 @@ class Sources(Options):
     limits: dict[str, int]
 
 
-class Row(Sources):
+class RowRequest(Sources):
     """One row of the table."""
 
     row: int
@@ -142,7 +142,7 @@ class KeptTexts(TypedDict):
     bytes: int
 
 
-class Kept(TypedDict):
+class TextsMemory(TypedDict):
     """Where all of them lie. Whoever gets it owns the descriptor, if there are columns."""
 
     fd: int
@@ -177,7 +177,7 @@ class CacheTexts(Building):
     texts: list[KeptColumn]
 
 
-class Table(TypedDict):
+class DecodedTable(TypedDict):
     """A decoded table; see load.Decoded. Whoever gets it owns the descriptor."""
 
     fd: int
@@ -195,7 +195,7 @@ class Table(TypedDict):
     features_offset: int
     labels_offset: int
     size: int
-    kept: Kept
+    kept: TextsMemory
 
 
 class Filter(TypedDict):
@@ -241,13 +241,13 @@ class StreamName(TypedDict):
     stream: int
 
 
-class Stream(Sources, StreamName):
+class StreamRequest(Sources, StreamName):
     """The stream to open."""
 
     memory: int
 
 
-class OpenedStream(Table):
+class OpenedStream(DecodedTable):
     """What is known before anything is decoded; see load.Opened."""
 
     stamps: list[FileStamp]
@@ -263,39 +263,39 @@ class Cut(StreamName):
     rows: int
 
 
-class Room(StreamName):
+class RoomRequest(StreamName):
     """Memory of the caller, which is his until the task has ended."""
 
     address: int
     size: int
 
 
-class Pieces(Room):
+class Pieces(RoomRequest):
     """What is decoded into it."""
 
     pieces: list[Piece]
 
 
-class FilledRoom(Table):
+class FilledRoom(DecodedTable):
     """The table in it, and where its first row stands. It may not fit: then `size` is what it needs."""
 
     at: Piece
     fits: bool
 
 
-rows: Call[Rows, Dataset] = Call("rows")
-tokens: Call[Windows, Dataset] = Call("tokens")
-open_table: Task[Sources, Table] = Task("open")
-build_cache: Task[Cache, Kept | None] = Task("cache")
+rows: Call[RowsRequest, Dataset] = Call("rows")
+tokens: Call[TokenWindowsRequest, Dataset] = Call("tokens")
+open_table: Task[Sources, DecodedTable] = Task("open")
+build_cache: Task[Cache, TextsMemory | None] = Task("cache")
 finish_cache: Task[CacheTexts, None] = Task("cache_texts")
 close_cache: Call[Building, None] = Call("close_cache")
 convert: Task[Conversion, None] = Task("convert")
 verify: Task[Sources, None] = Task("verify")
-place: Task[Row, RowPlace] = Task("place")
+place: Task[RowRequest, RowPlace] = Task("place")
 unchunk: Task[Chunks, Unchunked] = Task("hdf5")
 unchunk_rows: Task[ChunksOfRows, None] = Task("hdf5_rows")
-open_stream: Task[Stream, OpenedStream] = Task("stream")
+open_stream: Task[StreamRequest, OpenedStream] = Task("stream")
 cut_stream: Task[Cut, list[Piece] | None] = Task("stream_cut")
 stream_rows: Task[Pieces, FilledRoom] = Task("stream_rows")
-stream_next: Task[Room, FilledRoom] = Task("stream_next")
+stream_next: Task[RoomRequest, FilledRoom] = Task("stream_next")
 close_stream: Call[StreamName, None] = Call("close_stream")

@@ -9,7 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 
-class Layout(TypedDict):
+class TallyLayout(TypedDict):
     """How a tally lies in memory: stripes of counters."""
 
     names: list[str]  # of the counters that are used, by their place in a stripe
@@ -24,7 +24,7 @@ class Tally:
         address: its place.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: TallyLayout) -> None:
         self._layout = layout
         room = np.zeros(layout["stripes"] * layout["each"] + 7, np.int64)
         start = -room.ctypes.data % 64 // 8  # a stripe begins with a cache line
@@ -36,7 +36,7 @@ class Tally:
         return read(self._layout, [self.address])
 
 
-def read(layout: Layout, addresses: Iterable[int]) -> dict[str, int]:
+def read(layout: TallyLayout, addresses: Iterable[int]) -> dict[str, int]:
     """The sum of tallies, by the counters' names. Threads may go on counting meanwhile."""
     total = np.zeros(len(layout["names"]), np.int64)
     for address in addresses:

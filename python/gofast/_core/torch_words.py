@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import torch
 
-from . import gaussian, perspective
+from . import gaussian, perspective_coefficients
 from .openmp import alone
 from .picture_operations import TorchWords
 
-_WRITE = {"gaussian_blur": gaussian.write, "random_perspective": perspective.write}
+_WRITE = {"gaussian_blur": gaussian.write, "random_perspective": perspective_coefficients.write}
 
 
 def fill(records: array[int], record_words: int, found: Sequence[TorchWords]) -> None:

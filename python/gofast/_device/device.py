@@ -23,16 +23,16 @@ from .._core.machine import Machine
 from .._core.memory import address_of
 from .._core.native import Ring
 from .._core.warn import warn
-from . import side as sides
-from .behind import Behind
-from .making import Making, job
+from . import torch_device as sides
+from .kernel_parameters import KernelParameters, job
+from .run_ahead import RunAheadLimit
 
 PINNED_SHARE = 1 / 8  # of memory that the ranks of a machine may pin; the rest goes through staging
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
-_library = ""  # the driver's; tests name a stand-in
+_library = ""  # the driver's; tests name a adapter
 _cache = ""  # the folder for compiled kernels; "" is the user's cache
-_side: Callable[[int, int], sides.TorchSide] = sides.TorchSide
+_side: Callable[[int, int], sides.TorchDevice] = sides.TorchDevice
 _ordinal_of: Callable[[torch.device], int] = sides.ordinal_of
 
 
@@ -58,7 +58,7 @@ class Device:
         made = device_operations.device(
             {"ordinal": ordinal, "library": _library, "compilers": compilers(), "cache": _cache}
         )
-        if made["making_bytes"] != ctypes.sizeof(Making):
+        if made["making_bytes"] != ctypes.sizeof(KernelParameters):
             raise errors.InternalError("making.py and making.h lay out a kernel's parameters in two ways")
         self.address, self.name = made["address"], made["name"]
         self.ordinal = ordinal
@@ -66,7 +66,7 @@ class Device:
         # The core has loaded it. The call is short: the GIL, once given away, may come back late.
         driver = ctypes.PyDLL(_library or "libcuda.so.1")
         self._exchange_mode = driver.cuThreadExchangeStreamCaptureMode
-        self.behind = Behind(self.side.mark, self.allocating)
+        self.behind = RunAheadLimit(self.side.mark, self.allocating)
         self.waited = 0.0
         self.without_kernels = ""
         # What is resident, by the memory that it was uploaded from; see `resident`.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
-from .making import job
+from .kernel_parameters import job
 
 if TYPE_CHECKING:
     from .device import Device

@@ -16,16 +16,16 @@ import torch
 
 from .. import errors
 from .._core.units import size
+from .._loader.batch_source import row_index_error
 from .._loader.batcher import given_up
-from .._loader.view import row_index_error
-from .finish import making_of
+from .transfer import making_of
 
 if TYPE_CHECKING:
+    from .._loader.batch_source import BatchSource
     from .._loader.core_dataset import IntArray
     from .._loader.counts import Counts
     from .._loader.destination import Destination
-    from .._loader.view import View
-    from .._loader.wire import StoredTable
+    from .._loader.transfer_format import StoredTable
     from .device import Device, Upload
 
 Resident = Literal["auto"] | bool
@@ -39,7 +39,7 @@ SHARE = 0.25  # of the device's free memory that a table may take for "auto"
 ROW_BYTES = 8  # what crosses for a row
 
 
-class Table:
+class ResidentTable:
     """A table on a device.
 
     Attributes:
@@ -60,7 +60,7 @@ class Table:
         self.bytes = sum(uploaded.memory.nbytes for uploaded in new)
 
 
-def is_resident(device: Device, view: View, resident: Resident) -> bool:
+def is_resident(device: Device, view: BatchSource, resident: Resident) -> bool:
     """Whether a view's samples are rows of a table that is on the device, or shall be."""
     stored = view.table() if resident is not False else None
     if stored is None or device.kernel(stored.wire.stored, stored.wire.made) is None:
@@ -72,7 +72,7 @@ def is_resident(device: Device, view: View, resident: Resident) -> bool:
     return bool(new <= SHARE * device.stats()["free"])
 
 
-def table_of(device: Device, view: View, resident: Resident) -> Table | None:
+def table_of(device: Device, view: BatchSource, resident: Resident) -> ResidentTable | None:
     """The view's table on the device, if it shall be there; it is uploaded once for all loaders.
 
     Raises:
@@ -91,14 +91,14 @@ def table_of(device: Device, view: View, resident: Resident) -> Table | None:
     if stored.label_key not in kept:
         others = [table.features for table in kept.values()]
         try:
-            kept[stored.label_key] = Table(device, stored, others[0] if others else None)
+            kept[stored.label_key] = ResidentTable(device, stored, others[0] if others else None)
         except torch.cuda.OutOfMemoryError as error:  # torch may have less: set_per_process_memory_fraction
             if resident == "auto":
                 return None
             raise errors.DeviceError(
                 f"resident=True: the table takes {size(stored.bytes)}, and {device} has no room: {error}"
             ) from None
-    table: Table = kept[stored.label_key]
+    table: ResidentTable = kept[stored.label_key]
     return table
 
 
@@ -130,9 +130,9 @@ class ResidentBatcher:
     def __init__(
         self,
         device: Device,
-        view: View,
+        view: BatchSource,
         destination: Destination,
-        table: Table,
+        table: ResidentTable,
         counts: Counts | None = None,
     ) -> None:
         stored = view.table()

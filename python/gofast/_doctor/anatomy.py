@@ -11,12 +11,12 @@ from typing import Any
 from torch.utils.data import DataLoader, Dataset
 
 from . import stacks
-from .apart import apart
-from .composes import built
-from .consume import Run, consume, nothing
 from .facts import Facts
+from .isolation import apart
 from .loaders import are_pictures, fresh, innermost, like
 from .processes import Process
+from .rebuilt_transforms import built
+from .training_loop import Run, consume, nothing
 
 _LONG = 1.0  # seconds for samples that are asked for twice
 _LIFE = 0.05  # seconds of a process, of which something can be said
@@ -61,7 +61,7 @@ def take_apart(facts: Facts, seconds: float, starting: float) -> float:
 
 def _flat_out(
     loader: Any, native: bool, folder: str, seconds: float
-) -> tuple[Run, stacks.Seen, dict[str, float]]:
+) -> tuple[Run, stacks.StackSamples, dict[str, float]]:
     """The loop without a step, what was seen of the stacks, and the times of the engine's stages."""
     source: Any = like(loader)
     if native:
@@ -69,7 +69,7 @@ def _flat_out(
             # What the parent's engine has laid out tells nothing of its stages to the engine of this process.
             source = like(source, dataset=fresh(source.dataset))
         run = consume(source, nothing, seconds)
-        return run, stacks.Seen(), _engine(source.stats(), run.size)
+        return run, stacks.StackSamples(), _engine(source.stats(), run.size)
     stacks.made[:] = 0, 0
     if not isinstance(source, DataLoader):
         with stacks.Stacks(getattr(source, "dataset", None), whole=True) as looking:

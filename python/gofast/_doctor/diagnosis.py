@@ -15,19 +15,19 @@ from torch.utils.data import DataLoader
 
 from .._core import generators
 from .._core.machine import Machine
-from .._core.temporary import temporary_folder
+from .._core.temporary_folder import temporary_folder
 from .._core.units import duration
 from ..errors import OptionError
-from . import apart
+from . import isolation
 from .anatomy import take_apart
-from .apart import LATE, RefusalError, limit_of
-from .consume import Run, Simulated, StandIn, Step, TimeUp, consume, limited
 from .facts import Facts
+from .isolation import LATE, RefusalError, limit_of
 from .loaders import is_iterable, is_native, like, needs_device, starting, workers
 from .report import DoctorReport
 from .rules import judge
 from .scope import Scope
 from .steps import SeenSteps, Steps, Threads, is_threaded
+from .training_loop import ReplayedStep, Run, Simulated, Step, TimeUp, consume, limited
 from .trials import Trials
 from .variants import OneThread
 from .verdicts import Finding, Remedy, Verdict
@@ -77,11 +77,11 @@ def budget_of(seconds: float) -> float:
 
 @contextmanager
 def _ends_by(budget: float) -> Iterator[None]:
-    before, apart.until = apart.until, time.monotonic() + budget
+    before, isolation.until = isolation.until, time.monotonic() + budget
     try:
         yield
     finally:
-        apart.until = before
+        isolation.until = before
 
 
 def _diagnosed(
@@ -111,8 +111,8 @@ def _diagnosed(
         )
         finding, remedies = Finding(Verdict.FAILED), list[Remedy]()
         trials: Trials | None = None
-        still = torch.get_num_threads() > 1 and apart.forks_stand_still()
-        apart.asked = os.path.join(folder, "threads") if still else ""
+        still = torch.get_num_threads() > 1 and isolation.forks_stand_still()
+        isolation.asked = os.path.join(folder, "threads") if still else ""
         try:
             _make_batches_smaller(facts, seconds / 8)
             _watch_the_loop(facts, step, watching)
@@ -132,7 +132,7 @@ def _diagnosed(
             if finding.code is Verdict.FAILED:
                 finding = judge(facts, lambda key: None)
             remedies = [*trials.known.values()] if trials else []
-        if os.path.exists(apart.asked):
+        if os.path.exists(isolation.asked):
             facts.notes.append(_FORKED)
     _say_how_long(facts, seconds, time.monotonic() - begin)
     return DoctorReport.of(facts, finding, remedies)
@@ -146,7 +146,7 @@ def _make_batches_smaller(facts: Facts, most: float) -> None:
     before = loader.batch_size or 1
     if before == 1:
         return
-    took = apart.apart(lambda: _sample(loader.dataset), 0.0).value or 0.0
+    took = isolation.apart(lambda: _sample(loader.dataset), 0.0).value or 0.0
     size = max(int(most / took), 1) if took else before
     if size < before:
         facts.loader = like(loader, batch_size=size)
@@ -222,9 +222,9 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
         facts.notes.append(
             "CUDA is in use here, and forked processes cannot use it: there, batches stay in ordinary memory"
         )
-    if step is None or isinstance(step, (Simulated, StandIn)):
+    if step is None or isinstance(step, (Simulated, ReplayedStep)):
         run, planned, standing = Run(), seconds + starting(loader), step or Simulated()
-        outcome = apart.apart(lambda: consume(like(loader), standing, seconds, run=run), planned, run)
+        outcome = isolation.apart(lambda: consume(like(loader), standing, seconds, run=run), planned, run)
         facts.run, facts.error = outcome.value or Run(), outcome.error
         facts.read = outcome.watcher.read()
         if facts.simulated:
@@ -238,7 +238,7 @@ def _watch_the_loop(facts: Facts, step: Step | None, seconds: float) -> None:
             "with step= and without workers, samples were made in this process: a dataset that "
             "keeps something from sample to sample has seen some more"
         )
-    if workers(loader) and apart.asked:
+    if workers(loader) and isolation.asked:
         loader = like(loader, worker_init_fn=OneThread(loader.worker_init_fn))
     limit = limit_of(seconds + starting(loader))
     if workers(loader) and threading.current_thread() is not threading.main_thread():

@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Any
 
 from .._core.machine import MemoryUse
-from .apart import apart
-from .consume import Run
-from .keeping import Keeping, keeping, may_keep
+from .cache_trial import CacheTrial, keeping, may_keep
+from .isolation import apart
 from .loaders import are_pictures, innermost
 from .processes import Process
+from .replacement import Replacement, plan
 from .scope import Scope
-from .stacks import Seen
+from .stacks import StackSamples
 from .steps import Looks, Threads
-from .swap import Plan, plan
+from .training_loop import Run
 
 GROUPS = ("read", "decode", "transform", "own", "collate")  # of the stages that stacks tell
 
@@ -62,7 +62,7 @@ class Facts:
     folder: str = ""
     run: Run = field(default_factory=Run)
     flat: Run | None = None
-    stacks: Seen = field(default_factory=Seen)
+    stacks: StackSamples = field(default_factory=StackSamples)
     engine: dict[str, float] = field(default_factory=dict)
     order: float = 0.0
     sampler: float = 0.0
@@ -85,23 +85,23 @@ class Facts:
         return Scope(self.loader, {}) if self.names is None else self.names
 
     @cached_property
-    def plan(self) -> Plan | None:
+    def plan(self) -> Replacement | None:
         """What gofast has instead of the dataset."""
         pillow = self.stacks.stages.get("decode", (0.0, 0.0))[0] > 0  # other decoders have names behind it
         found = apart(lambda: plan(self.loader, pillow, self.scope, self.comparing), 1.0)
         if found.error:
-            return Plan("gofast", "", said=f"gofast could not take over: {found.error}", fits=False)
-        made: Plan | None = found.value
+            return Replacement("gofast", "", said=f"gofast could not take over: {found.error}", fits=False)
+        made: Replacement | None = found.value
         return made
 
     @cached_property
-    def keeping(self) -> Keeping | None:
+    def keeping(self) -> CacheTrial | None:
         """What cache= would keep of pictures; None where it makes no sense."""
         if not may_keep(self.loader):
             return None
         found = apart(lambda: keeping(self.loader), 1.0)
         called = type(innermost(self.loader.dataset)).__name__
-        made: Keeping = found.value or Keeping(called, why=found.error)
+        made: CacheTrial = found.value or CacheTrial(called, why=found.error)
         return made
 
     def python_steps(self) -> list[tuple[str, str]]:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.data import DataLoader, default_collate
 
-from . import swap, variants
+from . import replacement, variants
+from .cache_trial import later
 from .facts import Facts
-from .keeping import later
 from .loaders import innermost, is_iterable, like, starting
 from .verdicts import Remedy, Verdict
 
@@ -130,7 +130,7 @@ def _again(facts: Facts, **changes: str) -> str:
 def _lines(facts: Facts, *lines: str) -> str:
     """Lines with what they need before them."""
     scope = facts.scope
-    return "\n".join([*swap.fill_in(scope), *scope.imports("\n".join(lines)), *lines])
+    return "\n".join([*replacement.fill_in(scope), *scope.imports("\n".join(lines)), *lines])
 
 
 def _fewer_threads(facts: Facts, _: Any) -> str:
@@ -240,7 +240,7 @@ _TABLE: dict[str, _Row] = {
     "gofast": _Row(
         "{0.title}",
         lambda facts: facts.plan,
-        lambda facts, plan: swap.swapped(facts.loader, plan, facts.scope),
+        lambda facts, plan: replacement.swapped(facts.loader, plan, facts.scope),
         lambda facts, plan: str(plan.code),
         "{0.said}",
         lambda facts: "" if facts.plan is None or facts.plan.fits else facts.plan.said,

@@ -21,15 +21,15 @@ from typing import Any
 
 from torch.utils.data import get_worker_info
 
-from .looking import EVERY, Looking
 from .stages import codes, is_own, line_of, stage_of, within
+from .watcher_thread import EVERY, WatcherThread
 
 TELL = 0.1  # seconds between two reports of a worker
 _SLOW = 2000  # slow samples that are remembered, the slowest
 
 
 @dataclass
-class Seen:
+class StackSamples:
     """What the looks at one process have found, or at all of them together. Times are seconds in all.
 
     Attributes:
@@ -67,7 +67,7 @@ class Seen:
         before = self.stages.get(stage, (0.0, 0.0))
         self.stages[stage] = before[0] + took, before[1] + blocked
 
-    def add(self, other: Seen) -> None:
+    def add(self, other: StackSamples) -> None:
         """Adds what was seen of another process."""
         self.batches += other.batches
         self.samples += other.samples
@@ -79,7 +79,7 @@ class Seen:
         self.named |= other.named
 
 
-class Stacks(Looking):
+class Stacks(WatcherThread):
     """Looks at the thread that made it, while its `with` statement lasts.
 
     Args:
@@ -90,7 +90,7 @@ class Stacks(Looking):
 
     def __init__(self, dataset: Any, file: str = "", whole: bool = False) -> None:
         super().__init__()
-        self.seen = Seen()
+        self.seen = StackSamples()
         self._codes = dict(codes(dataset))
         self._file, self._whole = file, whole
         self._schedstat, self._thread_id = _schedstat(), threading.get_native_id()
@@ -229,9 +229,9 @@ class Started:
         util.Finalize(None, looking.__exit__, exitpriority=10)
 
 
-def told(folder: str) -> Seen:
+def told(folder: str) -> StackSamples:
     """What all workers have told."""
-    found = Seen()
+    found = StackSamples()
     for name in os.listdir(folder):
         if name.endswith(".seen"):
             with open(os.path.join(folder, name), "rb") as file:

@@ -23,9 +23,9 @@ _LIBRARIES = (  # parts of paths, and what they do
     ("/PIL/ImageFile.py", "decode"),
     ("Plugin.py", "decode"),  # of Pillow
     ("/torchvision/io/", "decode:torchvision"),
-    ("/gofast/_late/", "decode"),
+    ("/gofast/_lazy/", "decode"),
     ("/torchvision/transforms/", "transform"),
-    ("/gofast/_images/composes.py", "transform"),
+    ("/gofast/_images/compose_calls.py", "transform"),
     ("/albumentations/", "transform"),
     ("/socket.py", "read"),
     ("/ssl.py", "read"),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from .looking import Looking
 from .stages import is_library, is_own
+from .watcher_thread import WatcherThread
 
 _JUMPS = 0.1  # of the looks at Python's own work, those that meet a loop's jump or a call's start, at least
 _LEAST = 20  # looks of which something can be said
@@ -64,7 +64,7 @@ class Looks:
         self.lines[f"{os.path.basename(code.co_filename)}:{frame.f_lineno} in {code.co_name}"] += 1
 
 
-class Steps(Looking):
+class Steps(WatcherThread):
     """Looks at the steps that are called through it.
 
     Attributes:

@@ -10,7 +10,7 @@ import torch
 
 from .. import errors
 from ..table import TableDataset
-from .apart import RefusalError
+from .isolation import RefusalError
 
 Numbers = npt.NDArray[Any]
 _ROUNDING = 1e-6  # of a column's largest number: what float32 loses in a few operations

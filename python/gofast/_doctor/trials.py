@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from .._core.units import duration
-from . import apart as children
-from .apart import NO_TIME, apart
-from .consume import Simulated, StandIn, Step, consume, nothing
+from . import isolation as children
 from .facts import Facts
+from .isolation import NO_TIME, apart
 from .loaders import like
 from .remedies import FITTING, SIZE, Build, Offer, offered
+from .training_loop import ReplayedStep, Simulated, Step, consume, nothing
 from .verdicts import Remedy, Verdict
 
 
@@ -57,7 +57,7 @@ class Trials:
         step: Step = nothing
         if [*keys] != [SIZE]:
             busy = run.busy / max(len(run.steps), 1)
-            step = Simulated() if self._facts.simulated else StandIn(run.step, busy)
+            step = Simulated() if self._facts.simulated else ReplayedStep(run.step, busy)
         rounds, rate = self._rounds, 0.0
         if self._starting > self._seconds and step is not nothing:
             rounds, rate = 1, run.rate  # the loop as it is has been measured, and starting it takes too long

@@ -13,11 +13,11 @@ from torch.utils.data import BatchSampler, RandomSampler, Subset, default_collat
 
 from .._core.units import size
 from ..arrays import ArrayDataset
-from .apart import RefusalError, keep_one_thread
 from .differences import difference
+from .isolation import RefusalError, keep_one_thread
 from .loaders import estimated_bytes, innermost, like, narrow, samples_of
+from .replacement import over, seed
 from .stages import name_of
-from .swap import over, seed
 
 _PREPARE = 0.5  # seconds in which samples or files are made before a trial
 

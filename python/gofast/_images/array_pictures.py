@@ -11,7 +11,7 @@ import torch
 from .._loader.core_dataset import IntArray
 from .._loader.extra_columns import ArrayColumns, ExtraColumns
 from .._plan import transforms
-from .memory_pictures import StandIn
+from .memory_pictures import MemoryAdapter
 from .pixels import Pixels, layout_of, taken
 
 
@@ -24,7 +24,7 @@ def become_images(given: Any, transform: Any) -> bool:
     return any(map(transforms.converts, transforms.leaves(transform)))
 
 
-class ArrayPictures(StandIn):
+class ArrayPictures(MemoryAdapter):
     """The first array's pictures, and the other arrays behind them."""
 
     def __init__(self, dataset: Any) -> None:

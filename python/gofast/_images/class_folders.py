@@ -11,11 +11,11 @@ from .. import errors
 from .._core.arguments import checked
 from .._core.picture_operations import Scan
 from .._loader.classes import Classes, in_order, numbered, unknown
-from . import vision
-from .face import VisionDataset
-from .files import Files
+from . import torchvision_datasets
+from .file_index import Files
 from .listing import Listing
-from .vision import IMG_EXTENSIONS
+from .torchvision_datasets import IMG_EXTENSIONS
+from .vision_dataset import VisionDataset
 
 
 class FolderDataset(VisionDataset):
@@ -93,9 +93,9 @@ class FolderDataset(VisionDataset):
             files = self._scan_natively(None if found is None else found[1], index)
             if files is not None:
                 if found is None and not files.classes:
-                    raise vision.no_classes(self.root)
+                    raise torchvision_datasets.no_classes(self.root)
                 if files.empty_classes and not allow_empty:
-                    raise vision.no_files(files.empty_classes, self.extensions)
+                    raise torchvision_datasets.no_files(files.empty_classes, self.extensions)
                 names = files.classes
                 self.classes, self.class_to_idx = found or (names, {name: i for i, name in enumerate(names)})
                 return Listing(files, os.path.join(os.path.expanduser(self.root), ""))
@@ -157,7 +157,9 @@ class FolderDataset(VisionDataset):
         """
         if class_to_idx is None:
             raise errors.OptionError("The class_to_idx parameter cannot be None.")
-        return vision.make_dataset(directory, class_to_idx, extensions, is_valid_file, allow_empty)
+        return torchvision_datasets.make_dataset(
+            directory, class_to_idx, extensions, is_valid_file, allow_empty
+        )
 
     def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
         """The classes: the folders in directory, sorted, and their numbers. May be overridden.
@@ -165,7 +167,7 @@ class FolderDataset(VisionDataset):
         Raises:
             FileNotFoundError: there is none.
         """
-        return vision.find_classes(directory)
+        return torchvision_datasets.find_classes(directory)
 
 
 def _is(method: Any, own: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._core import codecs, picture_operations
 from .._loader.core_dataset import CoreDataset
 from .._plan.compile import Plan
-from .kept_records import HasPlace
+from .picture_cache import HasPlace
 from .picture_files import PictureFiles
 
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
@@ -56,7 +56,7 @@ class CorePictures(CoreDataset):
                 "raw": raw,
             }
         self._max_pixels, self._labels, self._seed = max_pixels, labels, seed
-        self._plan: picture_operations.Plan = {"steps": plan.steps, "output": output}
+        self._plan: picture_operations.PlanRequest = {"steps": plan.steps, "output": output}
         self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
         self._kept = kept
         addresses = files.addresses(seed, labels)

@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import errors
 from .._core.warn import warn
+from .._loader.batch_source import called
 from .._loader.classes import unknown
-from .._loader.view import called
 from .paths import Pictures, column_names, in_order, is_series, is_table
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .. import errors
 from .._loader.changes import changes
-from .files import Files
+from .file_index import Files
 
 
 class Listing:

@@ -8,22 +8,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core.reason import Reason
+from .._loader.batch_source import BatchSource, Line, Output, called
 from .._loader.core_dataset import IntArray
 from .._loader.native_dataset import NativeDataset
-from .._loader.view import Line, Output, View, called
 from .._plan.compile import Plan, compile
 from . import pillow
 from .bad_samples import BadSamples
+from .compiled_state import CompiledState
 from .core_pictures import CorePictures
-from .draws import rounding
 from .options import PictureOptions
+from .picture_batches import PictureBatchSource
+from .picture_draws import rounding
 from .pixels import Pixels
-from .seen import same_attributes
-from .unchanged import Unchanged
-from .view import ImageView
+from .protocols import same_attributes
 
 
-class StandIn(NativeDataset):
+class MemoryAdapter(NativeDataset):
     """The pictures of a dataset, in its own memory, and its labels.
 
     It holds the dataset weakly; the loader, which asks for it, holds it.
@@ -44,10 +44,10 @@ class StandIn(NativeDataset):
         self._called = type(dataset).__name__
         self._options, self._bad = PictureOptions(), BadSamples("raise", None)
         # The view that was made last, if there was one.
-        self._view: ImageView | None = None
+        self._view: PictureBatchSource | None = None
         self.transform: Callable[[Any], Any] | None = None
         self._seen: tuple[Any, ...] = ()
-        self._transforms = Unchanged(None)
+        self._transforms = CompiledState(None)
 
     @property
     def _dataset(self) -> Any:
@@ -75,7 +75,7 @@ class StandIn(NativeDataset):
         """What the transform is given of a sample."""
         raise NotImplementedError
 
-    def _native_view(self) -> View | Reason:
+    def _native_view(self) -> BatchSource | Reason:
         same = self._view is not None and same_attributes(self._attributes(), self._seen)
         if self._view is None or not same or not self._transforms():
             self._view = None  # what is refused may hold the dataset: nothing of it is kept
@@ -85,7 +85,7 @@ class StandIn(NativeDataset):
             self._view = made
         return self._view
 
-    def _new_view(self) -> ImageView | Reason:
+    def _new_view(self) -> PictureBatchSource | Reason:
         attributes = _, _, _, transform, target_transform, *_ = self._attributes()
         files = self._pixels()
         if isinstance(files, str):
@@ -95,7 +95,7 @@ class StandIn(NativeDataset):
         why = self._take(attributes, files.count)
         if why:
             return Reason(why, self._called)
-        transforms = Unchanged(transform)
+        transforms = CompiledState(transform)
         plan = _compiled(transform, files)
         if not plan.native or plan.hands_over == "pil" or plan.shape is None:
             return plan.reason
@@ -104,8 +104,8 @@ class StandIn(NativeDataset):
         self.transform, self._files, self._core = transform, files, core
         return self._joined([self], None)
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> ImageView:
-        return ImageView(parts, index_map, [part._core for part in parts])
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> PictureBatchSource:
+        return PictureBatchSource(parts, index_map, [part._core for part in parts])
 
     def _sample_signature(self) -> tuple[Any, ...]:
         plan = self._core.plan

@@ -11,7 +11,7 @@ from .._core.reason import NotNative
 from .._plan.state import State
 from .._plan.transforms import environment, identify
 from .._plan.translate import translate
-from .unchanged import Unchanged
+from .compiled_state import CompiledState
 
 _MOST_WIDTHS = 8  # of tensors; torch makes others
 
@@ -23,7 +23,7 @@ class Normalizing:
     """
 
     def __init__(self, transform: Any) -> None:
-        self._transform, self._unchanged = transform, Unchanged(transform)
+        self._transform, self._unchanged = transform, CompiledState(transform)
         self._rows: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by the tensor's width
         self._version, self._numbers = "", None
         if environment() is not None:

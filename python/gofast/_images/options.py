@@ -12,9 +12,9 @@ from .. import errors
 from .._core.arguments import OptionGroup, checked
 from .._core.numbers import torch_dtype
 from .._core.units import bytes_of
-from .._loader.view import Output
+from .._loader.batch_source import Output
 from .bad_samples import OnError
-from .kept import Budget
+from .cache_option import Budget
 
 Rng = Literal["torch", "stateless"]
 

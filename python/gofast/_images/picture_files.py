@@ -89,7 +89,7 @@ class PictureFiles:
         """Notes that Pillow decoded a picture in this process."""
         self.fallbacks[os.getpid() % _PROCESSES] += 1
 
-    def addresses(self, seed: int, labels: bool) -> picture_operations.Files:
+    def addresses(self, seed: int, labels: bool) -> picture_operations.FilesRequest:
         """Where the arrays lie, for the core.
 
         Args:

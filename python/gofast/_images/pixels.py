@@ -37,7 +37,7 @@ def taken(data: Any, order: str) -> Pictures | str:
     return data.transpose(0, 2, 3, 1) if order == "chw" else data
 
 
-class Layout(NamedTuple):
+class PixelLayout(NamedTuple):
     """The address of an array's or a tensor's first element, its shape and strides."""
 
     address: int
@@ -45,12 +45,12 @@ class Layout(NamedTuple):
     strides: tuple[int, ...]
 
 
-def layout_of(data: Any) -> Layout | None:
+def layout_of(data: Any) -> PixelLayout | None:
     """How an array or a tensor lies in memory now; None of anything else."""
     if isinstance(data, torch.Tensor):
-        return Layout(data.data_ptr(), tuple(data.shape), data.stride())
+        return PixelLayout(data.data_ptr(), tuple(data.shape), data.stride())
     if isinstance(data, np.ndarray):
-        return Layout(data.__array_interface__["data"][0], data.shape, data.strides)
+        return PixelLayout(data.__array_interface__["data"][0], data.shape, data.strides)
     return None
 
 
@@ -86,7 +86,7 @@ class Pixels(PictureFiles):
     def forget(self, samples: Any) -> None:
         """Nothing was found out that could be forgotten."""
 
-    def addresses(self, seed: int, labels: bool) -> picture_operations.Files:
+    def addresses(self, seed: int, labels: bool) -> picture_operations.FilesRequest:
         """See the base class. Labels are not the core's."""
         layout, state = layout_of(self._pictures), self.state()
         assert layout is not None

@@ -13,12 +13,12 @@ import numpy as np
 
 from .. import errors
 from .._core import picture_operations
+from .._core.descriptors import OwnedDescriptors
 from .._core.memory import address_of
-from .._core.owned import Owned
-from .._core.records import Column, Records
-from .files import UNLABELLED, Files, shared
-from .kept_records import Kept
+from .._core.tfrecord_index import Column, TFRecordIndex
+from .file_index import UNLABELLED, Files, shared
 from .listing import Listing
+from .picture_cache import PictureCache
 
 
 class RecordFiles(Files):
@@ -35,11 +35,11 @@ class RecordFiles(Files):
 
     def __init__(
         self,
-        records: Records,
+        records: TFRecordIndex,
         image: str,
         label: str | None,
         sizes_fd: int | None = None,
-        kept: Mapping[str, Kept] | None = None,
+        kept: Mapping[str, PictureCache] | None = None,
     ) -> None:
         self._begin_to_keep(kept)
         self._records, self._made_of = records, (image, label)
@@ -51,7 +51,7 @@ class RecordFiles(Files):
             self.targets[:] = records.column(label).values
         size = self.found_bytes(self.count)
         self._sizes_fd = shared(size) if sizes_fd is None else sizes_fd
-        self._owned = Owned(self._sizes_fd)
+        self._owned = OwnedDescriptors(self._sizes_fd)
         self._find_in(mmap.mmap(self._sizes_fd, size), self.count)
         # What the core reads: paths, each with a zero behind it, and stamps; or where files lie inflated.
         paths = [os.fsencode(path) + b"\0" for path in records.asked.paths]
@@ -68,7 +68,7 @@ class RecordFiles(Files):
         """All of them."""
         return self._records.places()
 
-    def addresses(self, seed: int, labels: bool) -> picture_operations.Files:
+    def addresses(self, seed: int, labels: bool) -> picture_operations.FilesRequest:
         """Where the arrays lie, for the core: pictures are extents of the files."""
         made = super().addresses(seed, labels)
         if not self._records.asked.compression:
@@ -87,7 +87,11 @@ class RecordFiles(Files):
 
 
 def _again(
-    records: Records, image: str, label: str | None, sizes: Any = None, kept: Mapping[str, Kept] | None = None
+    records: TFRecordIndex,
+    image: str,
+    label: str | None,
+    sizes: Any = None,
+    kept: Mapping[str, PictureCache] | None = None,
 ) -> RecordFiles:
     return RecordFiles(records, image, label, None if sizes is None else sizes.detach(), kept)
 
@@ -99,7 +103,7 @@ class _Contents(Sequence[bytes]):
     excuses.
     """
 
-    def __init__(self, records: Records, column: Column) -> None:
+    def __init__(self, records: TFRecordIndex, column: Column) -> None:
         self._records, self._column = records, column
 
     def __len__(self) -> int:
@@ -113,7 +117,7 @@ class _Contents(Sequence[bytes]):
             raise type(error)(said).at(path=error.path, index=int(sample)) from None
 
 
-def listing_of(records: Records, image: str, label: str | None) -> Listing:
+def listing_of(records: TFRecordIndex, image: str, label: str | None) -> Listing:
     """The listing of the pictures and labels of records.
 
     Raises:
@@ -129,7 +133,7 @@ def listing_of(records: Records, image: str, label: str | None) -> Listing:
     return Listing(RecordFiles(records, image, label))
 
 
-def _one(records: Records, name: str, kind: str) -> Column:
+def _one(records: TFRecordIndex, name: str, kind: str) -> Column:
     """A feature of this kind of which each record has one value."""
     column = records.column(name)
     if column.kind not in (kind, ""):

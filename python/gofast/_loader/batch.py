@@ -18,8 +18,8 @@ import torch
 from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from .. import errors
-from .._core.collation import is_torchs
-from .view import View
+from .._core.default_collate import is_torchs
+from .batch_source import BatchSource
 
 
 class Whole:
@@ -125,7 +125,7 @@ class Batch(Rows):
         view: the view that it was made from.
         hand_over: makes what is sent to another process instead of the tensors.
         replaced: by position, the samples that stand in for bad ones.
-        more: the other values of the rows; see ``View.more``.
+        more: the other values of the rows; see ``BatchSource.more``.
     """
 
     images: torch.Tensor
@@ -133,7 +133,7 @@ class Batch(Rows):
 
     def __init__(
         self,
-        view: View,
+        view: BatchSource,
         images: torch.Tensor,
         labels: torch.Tensor | None,
         hand_over: Callable[[], Any] | None = None,

@@ -16,12 +16,12 @@ from .. import errors
 from .._core import engine
 from .._core.native import Request
 from .batch import Batch
+from .batch_source import BatchSource
 from .core_dataset import CoreDataset
 from .counts import Counts, counted_by, here, process
 from .pinning import PinnedMemory
 from .shared import in_worker, shared_batch
 from .slots import RING, SharedRing, Slots
-from .view import View
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 
@@ -31,7 +31,7 @@ _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 _PARALLEL_BYTES = 512 << 10
 
 
-class Memory(Protocol):
+class BatchDestination(Protocol):
     """Where batches lie: what a Batcher asks a `destination.Destination`."""
 
     rows: bool
@@ -119,8 +119,8 @@ class Batcher:
 
     def __init__(
         self,
-        view: View,
-        destination: Memory,
+        view: BatchSource,
+        destination: BatchDestination,
         threads: int | None = None,
         counts: Counts | None = None,
         before: Batcher | None = None,
@@ -427,8 +427,8 @@ class Batcher:
     ) -> None:
         """The engine's threads and this one make a batch.
 
-        The engine makes the first rows, whose cost is known, and this thread its own share of them. Each takes
-        the next one of pictures.
+        The engine makes the first rows, whose cost is known, and this thread its own share of them. Each
+        takes the next one of pictures.
         """
         view, capsule = self.view, self._capsule
         theirs = n if view.heavy else n - n // self._most

@@ -11,16 +11,16 @@ import torch
 from torch._utils import ExceptionWrapper
 
 from .batch import Rows
-from .copies import loaded
 from .counts import counted_by
-from .mixing import mixers, recycled
+from .mixup import mixers, recycled
+from .worker_copies import loaded
 
 if TYPE_CHECKING:
     from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
     from .._core.generators import Generators
-    from .copies import Copies
     from .counts import Counts
+    from .worker_copies import WorkerCopies
     from .workers import Workers
 
 # So many batches in a row were collated without a draw from torch's generator: then later ones are drawn for
@@ -52,7 +52,11 @@ class Collation:
     """
 
     def __init__(
-        self, fetcher: _MapDatasetFetcher, workers: Workers | None, copies: Copies | None, counts: Counts
+        self,
+        fetcher: _MapDatasetFetcher,
+        workers: Workers | None,
+        copies: WorkerCopies | None,
+        counts: Counts,
     ) -> None:
         self._fetcher, self._workers, self._counts = fetcher, workers, counts
         self._functions: list[Any] = [fetcher.collate_fn]  # one of each worker

@@ -28,7 +28,7 @@ from .._core.tally import Tally, busy, stages
 _MOST_ERRORS = 100  # classes that are told apart
 
 
-class Numbers:
+class NamedCounters:
     """Numbers by name, which threads add to: each to its own, since a lock could be left locked by Ctrl-C."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Keeps(Protocol):
         """How often a record was used, and written, by all processes."""
 
 
-class Epoch:
+class EpochCounts:
     """One run of an iterator. It ends once: when that says so, or is dropped.
 
     Args:
@@ -96,10 +96,10 @@ class Counts:
     def __init__(self, reasons: Reasons | None = None) -> None:
         self._tallies: list[Tally] = []  # the first counts: threads that come at once may add one each
         self.spans: deque[tuple[int, str, int, int]] | None = None
-        self.numbers = Numbers()  # beside those of the tally, by the same names
-        self.reasons, self.errors = Reasons() if reasons is None else reasons, Numbers()
+        self.numbers = NamedCounters()  # beside those of the tally, by the same names
+        self.reasons, self.errors = Reasons() if reasons is None else reasons, NamedCounters()
         # By their ids. No WeakSet: another thread may begin an epoch while this one looks at all of them.
-        self._running: dict[int, weakref.ref[Epoch]] = {}
+        self._running: dict[int, weakref.ref[EpochCounts]] = {}
         self._before: dict[str, Counter[str]] = {}  # all of this when the last epoch began
 
     @property
@@ -116,15 +116,15 @@ class Counts:
             self._tallies.append(Tally(engine.layout()))
         return self._tallies[0].address
 
-    def begin(self, keeps: Sequence[Keeps] = ()) -> Epoch:
-        """An epoch begins; see Epoch."""
+    def begin(self, keeps: Sequence[Keeps] = ()) -> EpochCounts:
+        """An epoch begins; see EpochCounts."""
         self._before = self._read()
         self.add(epochs=1)
-        epoch = Epoch(self, keeps)
+        epoch = EpochCounts(self, keeps)
         self._running[id(epoch)] = weakref.ref(epoch)
         return epoch
 
-    def ended(self, epoch: Epoch) -> None:
+    def ended(self, epoch: EpochCounts) -> None:
         """An epoch is over. The first to say so counts it."""
         if self._running.pop(id(epoch), None) is not None:
             for name, n in epoch.counted().items():
@@ -204,7 +204,7 @@ class Counts:
         return {**_told(now, threads), "epoch": _told(epoch, threads)}
 
 
-def _note(noted: Numbers, what: str) -> None:
+def _note(noted: NamedCounters, what: str) -> None:
     known = noted.read()
     noted.add(what if what in known or len(known) < _MOST_ERRORS else "others", 1)
 

@@ -10,8 +10,8 @@ from .shared import can_share, in_worker
 from .slots import Slots
 
 if TYPE_CHECKING:
+    from .batch_source import BatchSource
     from .counts import Counts
-    from .view import View
 
 PINNED = "batches are made in pinned memory: nothing is copied"
 
@@ -26,13 +26,13 @@ class Destination:
     def __init__(self, rows: bool = False, pinned: bool = False) -> None:
         self.rows, self._pinned = rows, pinned
 
-    def row_bytes(self, view: View) -> int:
+    def row_bytes(self, view: BatchSource) -> int:
         """Bytes of a sample, by which batches are large or small."""
         return view.row_bytes
 
     def batcher(
         self,
-        view: View,
+        view: BatchSource,
         threads: int | None = None,
         counts: Counts | None = None,
         before: Batcher | None = None,
@@ -48,7 +48,7 @@ class Destination:
         """Whether a batch of so many rows that is made now lies in pinned memory of torch's."""
         return self._pinned
 
-    def fits(self, batcher: Any, view: View) -> bool:
+    def fits(self, batcher: Any, view: BatchSource) -> bool:
         """Whether what an earlier iterator used makes such batches."""
         before = batcher.destination
         return type(before) is Destination and (before._pinned, before.rows) == (self._pinned, self.rows)

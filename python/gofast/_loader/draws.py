@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 
-class Place(NamedTuple):
+class BatchPosition(NamedTuple):
     """Which sample of its batch an error came of.
 
     Attributes:
@@ -24,7 +24,7 @@ class Place(NamedTuple):
             error._gofast_place = self  # type: ignore[attr-defined]
 
     @classmethod
-    def of(cls, error: Exception) -> Place | None:
+    def of(cls, error: Exception) -> BatchPosition | None:
         """That of an error, if it was noted."""
         return getattr(error, "_gofast_place", None)
 
@@ -49,7 +49,7 @@ class Undrawn(Exception):
 
 
 class Draws(Protocol):
-    """Draws for the batches of an iterator, in torch's order. `gofast._images.draws` implements it.
+    """Draws for the batches of an iterator, in torch's order. `gofast._images.picture_draws` implements it.
 
     Attributes:
         early: the draws of a batch may be made at any time.

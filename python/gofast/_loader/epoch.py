@@ -1,6 +1,6 @@
 """One epoch of a loader: what is pulled, drawn for, submitted and given, and how far ahead.
 
-A list goes one way, through a queue (`Flights`): pulled, drawn for, submitted to the engine, and given. So,
+A list goes one way, through a queue (`InFlight`): pulled, drawn for, submitted to the engine, and given. So,
 counted in lists,
 
     pulled >= fetched >= drawn >= submitted >= given
@@ -23,14 +23,14 @@ from torch.cuda import OutOfMemoryError
 
 from ..errors import ChangedError
 from .changes import changes
-from .flights import FLIGHT_BYTES, FLIGHTS_AHEAD, Flights, raised
+from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, InFlight, raised
 from .order import NEVER, Listed, Order, Pull, begin, beginnings
 from .schedule import DrawnOrder
 
 if TYPE_CHECKING:
     from .collation import Collation
     from .draws import Draws
-    from .lane import Lane
+    from .iterator_stream import IteratorStream
     from .workers import Workers
 
 MOST_REDRAWN = 3  # the draws of a batch are repeated so often if its pictures change on disk meanwhile
@@ -51,7 +51,7 @@ class Epoch:
 
     def __init__(
         self,
-        lane: Lane,
+        lane: IteratorStream,
         order: Order,
         fetch: Callable[[Any], Any],
         pull_ahead: int = 0,
@@ -64,7 +64,7 @@ class Epoch:
         self._lane, self._pull_ahead = lane, pull_ahead
         self._order = order
         self._collation, self._workers, self._sampler = collation, workers, sampler
-        self._queue = Flights(lane, fetch, not pull_ahead, draw, collation)
+        self._queue = InFlight(lane, fetch, not pull_ahead, draw, collation)
         self._left = 0  # batches of the flight that was opened: self._take(self._ticket) gives the next
         self._flight: Pull | None = None
         self._take: Callable[[Any], Any] = raised

@@ -14,11 +14,11 @@ from .._core.openmp import as_in_workers
 from .._core.reason import Reason
 from .._core.units import duration
 from ..errors import GofastError
+from .batch_source import BatchSource, Line, called
 from .destination import PINNED
+from .iterable_dataset import IterableSourceDataset
 from .native_dataset import NativeDataset, foreign, native, resolve
-from .pulled import PulledDataset
 from .schedule import draw_order
-from .view import Line, View, called
 
 _MOST_PARTS = 5  # shown of a ConcatDataset
 _TITLE = ("step", "runs in", "what")
@@ -88,13 +88,13 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
         raise TypeError(f"explain takes a dataset (torch.utils.data.Dataset) or a DataLoader, not {kind}")
     view = resolve(what)
     where = "Python" if isinstance(view, Reason) else "Go"
-    if isinstance(what, PulledDataset):
+    if isinstance(what, IterableSourceDataset):
         where, ahead = "Go", what._ahead
     elif isinstance(view, Reason):
         ahead = f"torch's own machinery: {view}"
     else:
         ahead = "look-ahead on engine threads"
-        if _draws_late(view):
+        if _draws_lazy(view):
             ahead += f"; with num_workers=0 {_GUESSED}"
         elif not view.steady:
             ahead += " if num_workers > 0: the arrays can be written to"
@@ -104,7 +104,7 @@ def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
 _GUESSED = "as long as nobody else draws from torch's generator"
 
 
-def _draws_late(view: View) -> bool:
+def _draws_lazy(view: BatchSource) -> bool:
     """Whether samples draw from torch's generator. Without workers, torch draws when it makes the batch."""
     return view.draws and getattr(view, "rng", "") == "torch"
 
@@ -119,7 +119,7 @@ def _dataset(dataset: Any, in_ours: bool = True) -> list[Line]:
         in_ours: in a gofast.DataLoader, without which nothing stands in for another library's dataset.
     """
     kind = type(dataset)
-    if issubclass(kind, PulledDataset):
+    if issubclass(kind, IterableSourceDataset):
         pulled: list[Line] = dataset._explained()
         return pulled
     ours = dataset if issubclass(kind, NativeDataset) else native(dataset)
@@ -140,7 +140,7 @@ def _dataset(dataset: Any, in_ours: bool = True) -> list[Line]:
             return [title, *((f"  {name}", where, what) for name, where, what in inner)]
     costs = reason.most({} if kind.__module__.startswith("torch") else reason.process.seconds())
     seen = [("  so far", "Python", f"{why} ({duration(took)})") for why, took in costs]
-    kept_paths = sys.modules.get("gofast._images.kept_paths")
+    kept_paths = sys.modules.get("gofast._images.path_cache")
     if kept_paths is not None and kept_paths.current is not None:
         seen.append(("  cache", "C", kept_paths.current.explained()))
     return [(kind.__name__, "Python", foreign(kind)), *seen]
@@ -194,17 +194,17 @@ def _loader(loader: Any) -> list[Line]:
         lines.append(("pin_memory", "Python", what))
     if view is not None:
         what, now = "look-ahead", "each batch when it is asked for"
-        if not loader.num_workers and _draws_late(view):
+        if not loader.num_workers and _draws_lazy(view):
             if view.steady and _drawn_at_once(loader.batch_sampler):
                 what += f" {_GUESSED}"
             else:
                 what = f"{now}: its samples draw from torch's generator"
         elif not loader.num_workers and not view.steady:
             what = f"{now}: the arrays can be written to"
-        elif _draws_late(view) and loader.collate_fn is not default_collate:
+        elif _draws_lazy(view) and loader.collate_fn is not default_collate:
             what += " (one batch for each worker while collate_fn draws from torch's generator)"
         return [*lines, ("gofast.DataLoader", "Go", f"{what}, on engine threads")]
-    if ours and issubclass(type(loader.dataset), PulledDataset):
+    if ours and issubclass(type(loader.dataset), IterableSourceDataset):
         return [*lines, ("gofast.DataLoader", "Go", loader.dataset._ahead)]
     name = "gofast.DataLoader" if ours else "torch's DataLoader"
     why = f"torch's own machinery: {found}; " if isinstance(found, Reason) and ours else ""
@@ -230,7 +230,7 @@ def describe(loader: Any) -> str:
     return "\n    ".join([type(loader).__name__, *lines])
 
 
-def _workers(loader: Any, view: View | None) -> str:
+def _workers(loader: Any, view: BatchSource | None) -> str:
     """The threads or processes that work for a loader, if any."""
     count = loader.num_workers
     if view is not None:
@@ -242,7 +242,7 @@ def _workers(loader: Any, view: View | None) -> str:
     return f"{count} process{'es' * (count != 1)}{kept}"
 
 
-def _order(loader: Any, view: View | None) -> str:
+def _order(loader: Any, view: BatchSource | None) -> str:
     """The sampler that gives the order, and when it draws."""
     if view is None:
         return _sampler(loader)

@@ -25,9 +25,9 @@ from .schedule import draw_order, is_known
 from .workers import Workers
 
 if TYPE_CHECKING:
-    from .copies import Copies
     from .draws import Draws
-    from .lane import Lane
+    from .iterator_stream import IteratorStream
+    from .worker_copies import WorkerCopies
 
 _profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
 _pin_memory: Callable[..., Any] = pin_memory
@@ -45,7 +45,7 @@ class NativeIterator(_BaseDataLoaderIter):
     """
 
     def __init__(
-        self, loader: TorchDataLoader[Any], lane: Lane, copies: Copies | None, on_device: bool
+        self, loader: TorchDataLoader[Any], lane: IteratorStream, copies: WorkerCopies | None, on_device: bool
     ) -> None:
         self._lane = lane
         self._on_device = on_device  # batches arrive there: there is nothing to pin

@@ -11,11 +11,11 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from .._core.indices import picked_from
 from .._core.reason import Reason
+from .batch_source import BatchSource, Line, Mapped
 from .changes import changes
 from .core_dataset import CoreDataset, IntArray
 from .counts import Keeps
-from .view import Line, Mapped, View
-from .wire import StoredTable, Wire
+from .transfer_format import StoredTable, TransferFormat
 
 
 class NativeDataset(Dataset[Any]):
@@ -30,7 +30,7 @@ class NativeDataset(Dataset[Any]):
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def _native_view(self) -> View | Reason:
+    def _native_view(self) -> BatchSource | Reason:
         """A view for gofast.DataLoader."""
         raise NotImplementedError
 
@@ -51,7 +51,7 @@ class NativeDataset(Dataset[Any]):
         """What must be equal for two datasets' samples to stand in one batch."""
         raise NotImplementedError
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> BatchSource:
         """The view of datasets of this kind, end to end."""
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class NativeDataset(Dataset[Any]):
         return ()
 
     @staticmethod
-    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> Wire | None:
+    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> TransferFormat | None:
         """What may cross to a device instead of samples of datasets of this kind, end to end."""
         return None
 
@@ -94,7 +94,7 @@ def native(dataset: Any) -> NativeDataset | None:
     return next((found for known in STANDING_IN if (found := known(dataset)) is not None), None)
 
 
-def resolve(dataset: Dataset[Any]) -> View | Reason:
+def resolve(dataset: Dataset[Any]) -> BatchSource | Reason:
     """A native view of a dataset, or of a Subset/ConcatDataset tree over some.
 
     Returns:

@@ -33,7 +33,7 @@ from .order import Listed, Order, Pull
 _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
 
 
-class Drawn:
+class DrawnIndices:
     """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that."""
 
     __slots__ = ("at_end", "count", "indices", "looked_up")
@@ -66,7 +66,7 @@ class DrawnOrder(Order):
     early = True
     batches: int
 
-    def __init__(self, drawn: Drawn, sampler: BatchSampler, before: Tensor | None = None) -> None:
+    def __init__(self, drawn: DrawnIndices, sampler: BatchSampler, before: Tensor | None = None) -> None:
         self._drawn, self._sampler, self._before = drawn, sampler, before
         self.batch_size, self.drop_last = sampler.batch_size, sampler.drop_last
         self.last_pull, short = divmod(drawn.count, self.batch_size)
@@ -199,11 +199,11 @@ def draw_order(batch_sampler: Any) -> DrawnOrder | None:
     return None if drawn is None else DrawnOrder(drawn, batch_sampler, before)
 
 
-def _sequential(sampler: SequentialSampler) -> Drawn:
-    return Drawn(None, len(sampler.data_source))
+def _sequential(sampler: SequentialSampler) -> DrawnIndices:
+    return DrawnIndices(None, len(sampler.data_source))
 
 
-def _random(sampler: RandomSampler) -> Drawn | None:
+def _random(sampler: RandomSampler) -> DrawnIndices | None:
     size, wanted = len(sampler.data_source), sampler.num_samples
     if sampler.generator is None:
         # Others can see only the draw of the seed. The generator that it seeds is private. So all its
@@ -211,13 +211,13 @@ def _random(sampler: RandomSampler) -> Drawn | None:
         # away can be left out.
         generator = torch.Generator()
         generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_().item()))
-        return Drawn(_on_cpu(_random_blocks(size, wanted, sampler.replacement, generator)), wanted)
+        return DrawnIndices(_on_cpu(_random_blocks(size, wanted, sampler.replacement, generator)), wanted)
     if sampler.replacement or wanted > size:
         return None  # draws in the middle of the epoch from a generator that the user can see
     indices = _on_cpu(torch.randperm(size, generator=sampler.generator))
     if wanted < size:
-        return Drawn(indices[:wanted], wanted)
-    return Drawn(indices, size, lambda: torch.randperm(size, generator=sampler.generator))
+        return DrawnIndices(indices[:wanted], wanted)
+    return DrawnIndices(indices, size, lambda: torch.randperm(size, generator=sampler.generator))
 
 
 def _random_blocks(size: int, wanted: int, replacement: bool, generator: torch.Generator) -> Tensor:
@@ -235,22 +235,22 @@ def _random_blocks(size: int, wanted: int, replacement: bool, generator: torch.G
     )
 
 
-def _subset_random(sampler: SubsetRandomSampler) -> Drawn | None:
+def _subset_random(sampler: SubsetRandomSampler) -> DrawnIndices | None:
     chosen = picked_from(sampler.indices)
     if chosen is None:
         return None
     order = _on_cpu(torch.randperm(len(sampler.indices), generator=sampler.generator))
-    return Drawn(chosen[order], len(order), looked_up=(sampler, sampler.indices, order))
+    return DrawnIndices(chosen[order], len(order), looked_up=(sampler, sampler.indices, order))
 
 
-def _weighted(sampler: WeightedRandomSampler) -> Drawn:
+def _weighted(sampler: WeightedRandomSampler) -> DrawnIndices:
     indices = torch.multinomial(
         sampler.weights, sampler.num_samples, sampler.replacement, generator=sampler.generator
     )
-    return Drawn(_on_cpu(indices), len(indices))
+    return DrawnIndices(_on_cpu(indices), len(indices))
 
 
-def _distributed(sampler: DistributedSampler[Any]) -> Drawn | None:
+def _distributed(sampler: DistributedSampler[Any]) -> DrawnIndices | None:
     size = len(sampler.dataset)  # type: ignore[arg-type]
     fits = sampler.total_size <= size if sampler.drop_last else sampler.total_size >= size
     if size == 0 or not fits:
@@ -264,10 +264,10 @@ def _distributed(sampler: DistributedSampler[Any]) -> Drawn | None:
     if sampler.total_size > size:
         everyone = everyone.repeat(math.ceil(sampler.total_size / size))
     mine = everyone[sampler.rank : sampler.total_size : sampler.num_replicas].contiguous()
-    return Drawn(mine, len(mine))
+    return DrawnIndices(mine, len(mine))
 
 
-_DRAWS: dict[type, Callable[[Any], Drawn | None]] = {
+_DRAWS: dict[type, Callable[[Any], DrawnIndices | None]] = {
     SequentialSampler: _sequential,
     RandomSampler: _random,
     SubsetRandomSampler: _subset_random,

@@ -13,7 +13,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from .._core.reason import NotNative
-from .copies import used_by
+from .worker_copies import used_by
 
 # All that the function may name: modules, functions of theirs, builtin functions, attributes, imports.
 _KNOWN: tuple[Any, ...] = (random, np, np.random, torch, torch.random, torch.utils, torch.utils.data)

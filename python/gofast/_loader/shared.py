@@ -27,8 +27,8 @@ from .._core import engine
 from .._core.native import Ring
 from .._core.numbers import NAMES, OPAQUE, dlpack
 from .batch import Batch
+from .batch_source import BatchSource
 from .slots import SharedRing
-from .view import View
 
 
 def in_worker() -> bool:
@@ -52,7 +52,7 @@ def can_share() -> bool:
 
 
 def shared_batch(
-    view: View,
+    view: BatchSource,
     ring: SharedRing,
     slot: int,
     images: torch.Tensor,

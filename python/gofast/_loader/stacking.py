@@ -20,11 +20,11 @@ from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 from .. import errors
 from .._core import engine
-from .._core.collation import is_torchs
+from .._core.default_collate import is_torchs
 from .._core.numbers import NAMES
-from .blocks import Blocks
+from .batch_memory import BatchMemory
 from .getitems import is_ours
-from .places import Places, making
+from .sample_memory import SampleMemory, making
 from .shared import can_share, in_worker
 
 # Smaller batches are torch's: its allocator has used their memory before.
@@ -47,7 +47,7 @@ class Stacking:
     def __init__(self, dataset: Any, home: int | None = None) -> None:
         self._dataset, self._home = dataset, home or os.getpid()
         self._pid = 0
-        self._blocks: Blocks | None = None
+        self._blocks: BatchMemory | None = None
         self._here = threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -82,21 +82,21 @@ class Stacking:
         blocks = self._memory()
         return making(None if blocks is None else self._places(blocks))
 
-    def _memory(self) -> Blocks | None:
+    def _memory(self) -> BatchMemory | None:
         """The blocks of this process; None where torch's memory must do."""
         if self._pid != os.getpid():
             self._pid, self._blocks, self._here = os.getpid(), None, threading.local()
             away, asked = not self.is_at_home(), get_worker_info() is not None
             # A loader within a worker, or a worker that is a thread, has torch's memory.
             if away is asked and _loads() and (not away or (in_worker() and can_share())):
-                self._blocks = Blocks(away)
+                self._blocks = BatchMemory(away)
         return self._blocks
 
-    def _places(self, blocks: Blocks) -> Places:
+    def _places(self, blocks: BatchMemory) -> SampleMemory:
         """Those of this thread."""
-        places: Places | None = getattr(self._here, "places", None)
+        places: SampleMemory | None = getattr(self._here, "places", None)
         if places is None:
-            places = self._here.places = Places(blocks)
+            places = self._here.places = SampleMemory(blocks)
         return places
 
     def _stacked(self, batch: Sequence[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor:

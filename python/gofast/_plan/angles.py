@@ -7,7 +7,7 @@ from typing import Any
 from .._core.reason import NotNative
 from . import uint8
 from . import values as read
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import Family
 
 _WIDEST = 1e6  # degrees, and pixels of a center
@@ -67,12 +67,12 @@ def random_affine(t: Any, family: Family, state: State) -> list[Step]:
 
 
 NATIVE = {
-    "RandomAffine": Native(
+    "RandomAffine": Translation(
         random_affine,
         ("degrees", "translate", "scale", "shear", "interpolation", "fill", "center"),
         ("_fill",),
     ),
-    "RandomRotation": Native(
+    "RandomRotation": Translation(
         random_rotation, ("degrees", "interpolation", "expand", "center", "fill"), ("_fill",)
     ),
 }

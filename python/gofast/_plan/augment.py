@@ -8,7 +8,7 @@ from typing import Any
 from .._core.reason import NotNative
 from . import uint8
 from . import values as read
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import Family
 
 # augment.h's operations, each with whether its magnitude has a sign. Only AutoAugment has the last one.
@@ -140,7 +140,9 @@ def auto_augment(t: Any, family: Family, state: State) -> list[Step]:
 _FILLED = ("interpolation", "fill")
 
 NATIVE = {
-    "AutoAugment": Native(auto_augment, ("policy", *_FILLED), ("_policies", "_fill"), ("policies",)),
-    "RandAugment": Native(rand_augment, ("num_ops", "magnitude", "num_magnitude_bins", *_FILLED), ("_fill",)),
-    "TrivialAugmentWide": Native(trivial_augment, ("num_magnitude_bins", *_FILLED), ("_fill",)),
+    "AutoAugment": Translation(auto_augment, ("policy", *_FILLED), ("_policies", "_fill"), ("policies",)),
+    "RandAugment": Translation(
+        rand_augment, ("num_ops", "magnitude", "num_magnitude_bins", *_FILLED), ("_fill",)
+    ),
+    "TrivialAugmentWide": Translation(trivial_augment, ("num_magnitude_bins", *_FILLED), ("_fill",)),
 }

@@ -12,7 +12,7 @@ from .._core.reason import NotNative
 from . import uint8
 from . import values as read
 from .arithmetic import draws_dirichlet, matrices, obstacle
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import Family
 
 # steps/augmix.h: AugMix's operations in torchvision's order, and what is behind those without all_ops.
@@ -151,4 +151,4 @@ _ATTRIBUTES = (
     "interpolation",
     "fill",
 )
-NATIVE = {"AugMix": Native(augmix, _ATTRIBUTES, ("_fill",))}
+NATIVE = {"AugMix": Translation(augmix, _ATTRIBUTES, ("_fill",))}

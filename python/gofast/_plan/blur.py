@@ -13,7 +13,7 @@ from .._core.reason import NotNative
 from . import uint8
 from . import values as read
 from .arithmetic import ask, fused
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import Family
 
 _LEAST_SIGMA = 1e-6
@@ -79,4 +79,4 @@ def _are_fused_sums(padded: Any, products: Any, blurred: Any) -> bool:
     return bool(np.array_equal(sums, blurred[c, y, x]))
 
 
-NATIVE = {"GaussianBlur": Native(gaussian_blur, ("kernel_size", "sigma"))}
+NATIVE = {"GaussianBlur": Translation(gaussian_blur, ("kernel_size", "sigma"))}

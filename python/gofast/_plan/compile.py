@@ -219,7 +219,7 @@ def _python_lines(rest: Sequence[object], reason: str, state: State, steps: list
     sample = {"pil": "PIL image", "tensor": "tensor", "tv_image": "tv_tensors.Image"}[state.kind]
     cost = f"one {sample} a sample"
     if not steps and state.kind == "pil":
-        cost = "one late PIL image a sample"  # what it cuts and resizes first is done natively all the same
+        cost = "one lazy PIL image a sample"  # what it cuts and resizes first is done natively all the same
     elif state.kind == "pil" and not _cuts_first(steps):
         cost = f"decoded whole, {cost}"
     lines = [Line(names[0], Reason(reason, names[0], "python"), cost=cost)]

@@ -15,7 +15,7 @@ import torch
 
 from .._core.reason import NotNative
 from . import values as read
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import MOST_NESTED, Family, leaves, name, sequence
 
 Translate = Callable[[object, State], tuple[list[Step], State]]
@@ -188,10 +188,10 @@ def _chooses() -> bool:
     return torch.equal(drawn.get_state(), uniform.get_state())
 
 
-def native(translate: Translate) -> dict[str, Native]:
+def native(translate: Translate) -> dict[str, Translation]:
     """The table's lines of the containers."""
     return {
-        "RandomApply": Native(functools.partial(_random_apply, translate), ("transforms", "p")),
-        "RandomChoice": Native(functools.partial(_random_choice, translate), ("transforms", "p")),
-        "RandomOrder": Native(functools.partial(_random_order, translate), ("transforms",)),
+        "RandomApply": Translation(functools.partial(_random_apply, translate), ("transforms", "p")),
+        "RandomChoice": Translation(functools.partial(_random_choice, translate), ("transforms", "p")),
+        "RandomOrder": Translation(functools.partial(_random_order, translate), ("transforms",)),
     }

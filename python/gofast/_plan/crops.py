@@ -9,7 +9,7 @@ from typing import Any
 from .._core.reason import NotNative
 from . import values as read
 from .stacked import transform_of_each
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import Family, identify, leaves
 
 # What does the same to the stacked crops as to each of them.
@@ -73,6 +73,6 @@ def of_crops(transform: Any, state: State, translate: Translate) -> tuple[list[S
 
 
 NATIVE = {
-    "FiveCrop": Native(five_crop, ("size",)),
-    "TenCrop": Native(ten_crop, ("size", "vertical_flip")),
+    "FiveCrop": Translation(five_crop, ("size",)),
+    "TenCrop": Translation(ten_crop, ("size", "vertical_flip")),
 }

@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from .._core.perspective import coefficients
+from .._core.perspective_coefficients import coefficients
 from .._core.reason import NotNative
 from . import values as read
 from .arithmetic import ask
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import Family
 
 _HOMES = {"v1": "torchvision.transforms.functional", "v2": "torchvision.transforms.v2._geometry"}
@@ -49,7 +49,7 @@ def _obstacle(theirs: Callable[..., list[float]]) -> str | None:
 
 
 NATIVE = {
-    "RandomPerspective": Native(
+    "RandomPerspective": Translation(
         random_perspective, ("p", "distortion_scale", "interpolation", "fill"), ("_fill",)
     )
 }

@@ -14,7 +14,7 @@ from . import uint8
 from . import values as read
 from .arithmetic import ask
 from .hues import turns_otherwise
-from .state import Native, State, Step, Strides
+from .state import State, Step, Strides, Translation
 from .transforms import Family, resizes_bytes
 
 
@@ -264,29 +264,29 @@ def color_factors(t: Any) -> dict[str, list[float] | None]:
 
 
 NATIVE = {
-    "CenterCrop": Native(center_crop, ("size",)),
-    "ColorJitter": Native(color_jitter, ("brightness", "contrast", "saturation", "hue")),
-    "Grayscale": Native(grayscale, ("num_output_channels",)),
-    "Pad": Native(pad, ("padding", "fill", "padding_mode"), ("_fill",)),
-    "RandomAdjustSharpness": Native(
+    "CenterCrop": Translation(center_crop, ("size",)),
+    "ColorJitter": Translation(color_jitter, ("brightness", "contrast", "saturation", "hue")),
+    "Grayscale": Translation(grayscale, ("num_output_channels",)),
+    "Pad": Translation(pad, ("padding", "fill", "padding_mode"), ("_fill",)),
+    "RandomAdjustSharpness": Translation(
         whether("random_sharpness", "sharpens", True, factor=_sharpness), ("sharpness_factor", "p")
     ),
-    "RandomAutocontrast": Native(whether("random_autocontrast", "stretches", True), ("p",)),
-    "RandomCrop": Native(
+    "RandomAutocontrast": Translation(whether("random_autocontrast", "stretches", True), ("p",)),
+    "RandomCrop": Translation(
         random_crop, ("size", "padding", "pad_if_needed", "fill", "padding_mode"), ("_fill",)
     ),
-    "RandomEqualize": Native(whether("random_equalize", "equalizes"), ("p",)),
-    "RandomGrayscale": Native(random_grayscale, ("p",)),
-    "RandomHorizontalFlip": Native(flip("hflip"), ("p",)),
-    "RandomInvert": Native(whether("random_solarize", "inverts", threshold=lambda t, state: 0), ("p",)),
-    "RandomPosterize": Native(
+    "RandomEqualize": Translation(whether("random_equalize", "equalizes"), ("p",)),
+    "RandomGrayscale": Translation(random_grayscale, ("p",)),
+    "RandomHorizontalFlip": Translation(flip("hflip"), ("p",)),
+    "RandomInvert": Translation(whether("random_solarize", "inverts", threshold=lambda t, state: 0), ("p",)),
+    "RandomPosterize": Translation(
         whether("random_posterize", "posterizes", bits=lambda t, state: read.whole(t.bits, 1, "bits", 8)),
         ("bits", "p"),
     ),
-    "RandomResizedCrop": Native(
+    "RandomResizedCrop": Translation(
         random_resized_crop, ("size", "scale", "ratio", "interpolation", "antialias"), ("_log_ratio",)
     ),
-    "RandomSolarize": Native(random_solarize, ("threshold", "p")),
-    "RandomVerticalFlip": Native(flip("vflip"), ("p",)),
-    "Resize": Native(resize, ("size", "interpolation", "max_size", "antialias")),
+    "RandomSolarize": Translation(random_solarize, ("threshold", "p")),
+    "RandomVerticalFlip": Translation(flip("vflip"), ("p",)),
+    "Resize": Translation(resize, ("size", "interpolation", "max_size", "antialias")),
 }

@@ -10,7 +10,7 @@ import torch
 from .._core.reason import NotNative
 from . import pictures, tensors
 from . import values as read
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import Family
 
 
@@ -61,8 +61,8 @@ def semantic_segmentation(t: Any, family: Family, state: State) -> list[Step]:
 _RESIZED = ("resize_size", "mean", "std", "interpolation", "antialias")
 
 NATIVE = {
-    "ImageClassification": Native(image_classification, ("crop_size", *_RESIZED)),
-    "ObjectDetection": Native(object_detection),
-    "SemanticSegmentation": Native(semantic_segmentation, _RESIZED),
+    "ImageClassification": Translation(image_classification, ("crop_size", *_RESIZED)),
+    "ObjectDetection": Translation(object_detection),
+    "SemanticSegmentation": Translation(semantic_segmentation, _RESIZED),
 }
 """By their names in torchvision.transforms._presets."""

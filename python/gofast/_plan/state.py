@@ -116,7 +116,7 @@ class State:
             self.only_pil(what)
 
 
-class Native(NamedTuple):
+class Translation(NamedTuple):
     """How a class is translated, and the attributes that its instances must have."""
 
     make: Callable[[Any, Family, State], list[Step]]

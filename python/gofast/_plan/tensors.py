@@ -11,7 +11,7 @@ import torch
 from .._core.numbers import NAMES
 from .._core.reason import NotNative
 from . import values as read
-from .state import Kind, Native, State, Step
+from .state import Kind, State, Step, Translation
 from .transforms import Family
 
 _DTYPES = {t: NAMES[t] for t in (torch.uint8, torch.float32, torch.float16, torch.bfloat16)}
@@ -167,13 +167,15 @@ def _float32(value: float) -> float:
 
 
 NATIVE = {
-    "ConvertImageDtype": Native(to_dtype, ("dtype",)),
-    "Identity": Native(identity),
-    "Normalize": Native(normalize, ("mean", "std", "inplace")),
-    "PILToTensor": Native(pil_to_tensor),
-    "RandomErasing": Native(random_erasing, ("p", "scale", "ratio", "value", "inplace"), ("_log_ratio",)),
-    "ToDtype": Native(to_dtype, ("dtype", "scale")),
-    "ToImage": Native(to_image),
-    "ToPureTensor": Native(to_pure_tensor),
-    "ToTensor": Native(to_tensor),
+    "ConvertImageDtype": Translation(to_dtype, ("dtype",)),
+    "Identity": Translation(identity),
+    "Normalize": Translation(normalize, ("mean", "std", "inplace")),
+    "PILToTensor": Translation(pil_to_tensor),
+    "RandomErasing": Translation(
+        random_erasing, ("p", "scale", "ratio", "value", "inplace"), ("_log_ratio",)
+    ),
+    "ToDtype": Translation(to_dtype, ("dtype", "scale")),
+    "ToImage": Translation(to_image),
+    "ToPureTensor": Translation(to_pure_tensor),
+    "ToTensor": Translation(to_tensor),
 }

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch.nn.modules import module as _nn_module
 
-from . import relatives
+from . import timm_transforms
 
 Family = Literal["v1", "v2"]
 
@@ -76,7 +76,7 @@ def identify(transform: object) -> Known | None:
         for family, namespace in _NAMESPACES:
             if getattr(sys.modules.get(namespace), kind.__name__, None) is kind:
                 return Known(family, kind.__name__)
-    relative = relatives.relative_of(kind) if kind.__module__ == relatives.MODULE else None
+    relative = timm_transforms.relative_of(kind) if kind.__module__ == timm_transforms.MODULE else None
     return None if relative is None else Known("v1", relative)
 
 
@@ -98,7 +98,7 @@ def tampered(transform: object) -> str | None:
     if isinstance(transform, torch.nn.Module) and any(vars(transform).get(name) for name in HOOKS):
         return "has hooks"
     kind = type(transform)
-    if kind.__module__ == relatives.MODULE:
+    if kind.__module__ == timm_transforms.MODULE:
         return None  # `identify` has read its code
     if kind.__name__ in CALLING and not isinstance(transform, torch.nn.Module) and not _has_own_random():
         return "random was replaced"

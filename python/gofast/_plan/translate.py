@@ -19,13 +19,13 @@ from . import (
     blur,
     containers,
     crops,
-    only_v2,
     perspective,
     pictures,
     presets,
     tensors,
+    v2_transforms,
 )
-from .state import Native, State, Step
+from .state import State, Step, Translation
 from .transforms import CALLING, MOST_NESTED, attributes, identify, leaves, sequence, tampered
 from .values import refuse
 
@@ -71,7 +71,7 @@ _FOREIGN = {
 }
 
 
-_NATIVE: dict[str, Native] = {
+_NATIVE: dict[str, Translation] = {
     **pictures.NATIVE,
     **blur.NATIVE,
     **presets.NATIVE,
@@ -79,7 +79,7 @@ _NATIVE: dict[str, Native] = {
     **augmix.NATIVE,
     **angles.NATIVE,
     **perspective.NATIVE,
-    **only_v2.NATIVE,
+    **v2_transforms.NATIVE,
     **tensors.NATIVE,
     **crops.NATIVE,
     **containers.native(translate),

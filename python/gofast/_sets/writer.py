@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .._core.replacing import locked
+from .._core.atomic_files import locked
 from .._core.stamp import Stamp
 from .._core.units import size
 from .._tables import array_folder
 from .._tables.array_folder import PART, WHOLE
-from .files import SetInfo
+from .set_files import SetInfo
 
 _OFTEN = 1.0  # seconds between two lines, or a hundredth of the time so far: a kill costs no more
 _BLOCK = 64 << 20  # bytes that have a checksum together

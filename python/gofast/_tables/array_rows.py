@@ -15,15 +15,15 @@ from .. import errors
 from .._core import table_operations
 from .._core.numbers import OPAQUE
 from .._loader.batch import Batch, Rows
+from .._loader.batch_source import BatchSource, Line
+from .._loader.batch_types import Options
 from .._loader.core_dataset import CoreDataset
 from .._loader.native_dataset import NativeDataset
-from .._loader.typed import Options
-from .._loader.view import Line, View
-from .fields import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ArrayMemory, C
+from .array_memory import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ArrayMemory, C
+from .deferred_batch import DeferredBatch
 from .origin import Origin
 from .rows import RowDataset
 from .sample_options import SampleOptions
-from .source_batch import SourceBatch
 
 
 class ArrayRows(RowDataset[Options]):
@@ -43,7 +43,7 @@ class ArrayRows(RowDataset[Options]):
         if origin is not None:
             self._origin = origin
         self._own = own = memory.fields[0].tensor.dtype
-        self._shell: View | None = None
+        self._shell: BatchSource | None = None
         self._stand_in: NativeDataset | None = None
         self._compiled_at: list[tuple[Any, ...]] = []
         arithmetic = any(one is not None for one in (options.scale, options.mean, options.std))
@@ -189,7 +189,7 @@ class ArrayRows(RowDataset[Options]):
 
     def _batch(self, indices: array[int]) -> Rows:
         if self._is_plain and self.one_hot is None and self._memory.writable:
-            return SourceBatch(indices, self._fill, lambda i: self._row(self._sample(self._checked(i))))
+            return DeferredBatch(indices, self._fill, lambda i: self._row(self._sample(self._checked(i))))
         return self._fill(indices)
 
     def _fill(self, indices: array[int]) -> Batch:
@@ -216,7 +216,7 @@ class ArrayRows(RowDataset[Options]):
         # The tensors as they are now: the user may give his own tensors other memory.
         return [field.tensor.detach() for field in self._memory.fields[:2]]
 
-    def _core_config(self) -> table_operations.Rows:
+    def _core_config(self) -> table_operations.RowsRequest:
         fields = self._memory.fields
         config = super()._core_config()
         config["row_stride"] = fields[0].stride

@@ -12,8 +12,8 @@ from torch.utils.data import get_worker_info
 
 from .. import errors
 from .._core.arguments import checked
-from .._loader.pulled import Batch, PulledDataset
-from .blocks import Drawn, cut, share
+from .._loader.iterable_dataset import Batch, IterableSourceDataset
+from .blocks import BlockPermutation, cut, share
 from .rows import RowDataset
 from .sample_options import SampleOptions
 from .stream_options import StreamOptions, memory_bytes, ranks
@@ -24,7 +24,7 @@ _ROWS = 512  # made at a time for torch's own DataLoader
 _OF_ROWS = {"classes", "class_to_idx", "missing_label", *SampleOptions.__dataclass_fields__} - {"output"}
 
 
-class BlockStream(PulledDataset):
+class BlockStream(IterableSourceDataset):
     """Rows that are decoded some at a time. Base class of TableRows and HDF5Rows.
 
     Attributes:
@@ -64,21 +64,21 @@ class BlockStream(PulledDataset):
         """
         self._epoch = self._shared.epoch = epoch
 
-    def _draw(self) -> Drawn:
+    def _draw(self) -> BlockPermutation:
         """What decides the order of an epoch that begins."""
         epoch, info = self._epoch, get_worker_info()
         if info is not None and self._begun_in == os.getpid():
             epoch = self._shared.epoch  # it lives on
         self._begun, self._begun_in = self._begun + 1, os.getpid()
         if self.shuffle is None:
-            return Drawn(None, 0)
+            return BlockPermutation(None, 0)
         if self.seed is not None:
-            return Drawn(self.seed, epoch or 0)
+            return BlockPermutation(self.seed, epoch or 0)
         if self._world > 1 or epoch is not None:
-            return Drawn(0, epoch or 0)
+            return BlockPermutation(0, epoch or 0)
         if info is not None:  # a worker that lives on has one seed for all epochs
-            return Drawn(int(info.seed) - int(info.id), self._begun)
-        return Drawn(int(torch.empty((), dtype=torch.int64, device="cpu").random_().item()), 0)
+            return BlockPermutation(int(info.seed) - int(info.id), self._begun)
+        return BlockPermutation(int(torch.empty((), dtype=torch.int64, device="cpu").random_().item()), 0)
 
     def _share(self, rows: int) -> list[range]:
         """What this rank gets of the epoch's sequence."""
@@ -89,7 +89,7 @@ class BlockStream(PulledDataset):
         parts, info = self._share(rows), get_worker_info()
         return parts if info is None else cut(parts, info.id, info.num_workers)
 
-    def _some(self, drawn: Drawn) -> Iterator[Some]:
+    def _some(self, drawn: BlockPermutation) -> Iterator[Some]:
         """An epoch's windows, with the rows of each that are wanted."""
         raise NotImplementedError
 

@@ -30,14 +30,14 @@ def block_bytes(window: int) -> int:
     return max(min(window // _BLOCKS, USUAL), _BLOCK)
 
 
-class Drawn(NamedTuple):
+class BlockPermutation(NamedTuple):
     """What an epoch's order is a function of. No seed: rows come as they are in the files."""
 
     seed: int | None
     epoch: int
 
 
-class Window(NamedTuple):
+class WindowPlan(NamedTuple):
     """Blocks whose rows are in memory together.
 
     Attributes:
@@ -54,7 +54,7 @@ class Window(NamedTuple):
 class Stretch(NamedTuple):
     """Consecutive positions of one window: ``start <= position < stop``."""
 
-    window: Window
+    window: WindowPlan
     start: int
     stop: int
 
@@ -73,16 +73,16 @@ class BlockOrder:
         self._seed, self._epoch = seed, epoch
         count = len(rows)
         order = range(count) if seed is None else self._random(-1).permutation(count).tolist()
-        self.windows: list[Window] = []
+        self.windows: list[WindowPlan] = []
         joined, total = list[int](), 0
         for block in order:
             if joined and total + rows[block] > window:
-                self.windows.append(Window(len(self.windows), joined, total))
+                self.windows.append(WindowPlan(len(self.windows), joined, total))
                 joined, total = [], 0
             joined.append(block)
             total += rows[block]
         if total:
-            self.windows.append(Window(len(self.windows), joined, total))
+            self.windows.append(WindowPlan(len(self.windows), joined, total))
 
     def _random(self, window: int) -> np.random.Generator:
         assert self._seed is not None

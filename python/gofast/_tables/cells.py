@@ -18,7 +18,7 @@ _VALUES = 1 << 20  # checked together, so that they stay in the caches
 Block = np.ndarray[Any, np.dtype[Any]]
 
 
-class Place(NamedTuple):
+class CellPlace(NamedTuple):
     """The place of a row: its file, if any, the row in the file, and the line of a text file."""
 
     path: str | None
@@ -26,7 +26,7 @@ class Place(NamedTuple):
     line: int | None = None
 
 
-Locate = Callable[[int], Place]
+Locate = Callable[[int], CellPlace]
 
 
 def first_bad(features: Block, bad: Callable[[Block], npt.NDArray[np.bool_]]) -> tuple[int, int] | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.descriptors import handed
 from .._core.memory import Layout, MappedMemory
-from .._core.owned import handed
 from .._core.regular_files import MappedFile
-from .fields import Field
+from .array_memory import Field
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -20,10 +20,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .. import errors
+from .._core.atomic_files import replaced, writing
 from .._core.memory import Layout, MappedMemory
 from .._core.progress import Progress
-from .._core.replacing import replaced, writing
-from .._core.table_operations import Sources, Table
+from .._core.table_operations import DecodedTable, Sources
 from .._core.warn import warn
 from .file_arrays import size_of
 from .hdf5 import Opening, opening
@@ -98,7 +98,7 @@ def copy(config: Sources, target: str, progress: str) -> None:
         _write(file, progress, parts)
 
 
-def write(schema: Table, target: str, progress: str) -> None:
+def write(schema: DecodedTable, target: str, progress: str) -> None:
     """Writes a table: its features, and each label column. Words are numbers there, and the dataset "classes"
     has the words."""
     layout = Layout.from_schema(schema)

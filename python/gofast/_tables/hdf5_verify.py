@@ -7,7 +7,7 @@ from .._core.machine import Machine
 from .hdf5 import Opening, opening
 from .hdf5_bands import Bands
 from .hdf5_chunks import pieces
-from .hdf5_windows import Windows
+from .hdf5_windows import HDF5Windows
 
 _MEMORY = 1 << 30  # bytes, where nobody knows what is free
 
@@ -45,7 +45,7 @@ def _read(opened: Opening, name: str) -> None:
         for piece in pieces(found.shape, found.chunks, dtype.itemsize):
             opened.piece(name, found, piece)
     elif isinstance(stored, Bands):
-        windows = Windows([stored], opened.memory, permuted=False)
+        windows = HDF5Windows([stored], opened.memory, permuted=False)
         rooms = windows.rooms()
         for filled in windows.filled(([rows] for rows in windows.blocks), rooms):
             rooms.give(filled.room)

@@ -23,7 +23,7 @@ from .stream_source import Rooms
 Values = np.ndarray[Any, Any]
 
 
-class Filled(NamedTuple):
+class FilledWindow(NamedTuple):
     """A window: its arrays, which nobody may write to, in a room that is to be given back."""
 
     arrays: list[Values]
@@ -36,7 +36,7 @@ class _Begun(NamedTuple):
     work: list[Begun[None]]
 
 
-class Windows:
+class HDF5Windows:
     """What windows the memory has room for.
 
     Five eighths of it are for two windows, two are for decoding, and one is for what is kept whole.
@@ -82,7 +82,7 @@ class Windows:
             made.append(rows)
         return made
 
-    def filled(self, wanted: Iterable[Sequence[range]], rooms: Rooms) -> Iterator[Filled]:
+    def filled(self, wanted: Iterable[Sequence[range]], rooms: Rooms) -> Iterator[FilledWindow]:
         """Windows of these runs of rows."""
         begun: _Begun | None = None
         for runs in wanted:
@@ -117,7 +117,7 @@ class Windows:
             places.append(places[-1] + -(-length // PAGE) * PAGE)
         return places
 
-    def _finished(self, begun: _Begun) -> Filled:
+    def _finished(self, begun: _Begun) -> FilledWindow:
         if self._pid != os.getpid():
             raise forked()
         for work in begun.work:
@@ -135,4 +135,4 @@ class Windows:
                     first += len(run)
                 one.check()
             made.append(np.frombuffer(begun.room.read_only, one.dtype, count, at).reshape(shape))
-        return Filled(made, begun.room)
+        return FilledWindow(made, begun.room)

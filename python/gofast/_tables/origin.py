@@ -7,8 +7,8 @@ from multiprocessing.context import get_spawning_popen
 from typing import Any
 
 from .. import errors
-from .._loader.view import Line
-from .fields import ArrayMemory
+from .._loader.batch_source import Line
+from .array_memory import ArrayMemory
 from .file_arrays import FileArray
 from .hdf5_bands import Bands
 

@@ -19,6 +19,8 @@ from .._core.memory import Memory
 from .._core.numbers import NAMES, Spec, unknown_dtype
 from .._core.reason import Reason
 from .._loader.batch import Batch, Rows
+from .._loader.batch_source import BatchSource, Line, Output, SampleForm, called, row_index_error
+from .._loader.batch_types import Options, Unknown
 from .._loader.batcher import Batcher
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
@@ -26,10 +28,8 @@ from .._loader.destination import ForTorch
 from .._loader.explain import overrides
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, overridden
-from .._loader.typed import Options, Unknown
-from .._loader.view import Form, Line, Output, View, called, row_index_error
-from .._loader.wire import StoredTable, Wire
-from .cells import Place
+from .._loader.transfer_format import StoredTable, TransferFormat
+from .cells import CellPlace
 from .sample_options import SampleOptions
 from .scale import default_keys, is_picture, is_unit, whole_shape
 from .statistics import mean_and_std
@@ -100,9 +100,9 @@ class RowDataset(NativeDataset, Generic[Options]):
             raise unknown_dtype(dtype)
         return NAMES[dtype]
 
-    def _place(self, row: int) -> Place:
+    def _place(self, row: int) -> CellPlace:
         """The place of a row in its sources."""
-        return Place(None, row)
+        return CellPlace(None, row)
 
     def _check_range(self) -> None:
         """If the rows cannot change, refuses values that the type of the samples does not hold."""
@@ -329,7 +329,7 @@ class RowDataset(NativeDataset, Generic[Options]):
             or type(self).__getitem__ is not RowDataset.__getitem__
         )
 
-    def _native_view(self) -> View | Reason:
+    def _native_view(self) -> BatchSource | Reason:
         """A view for gofast.DataLoader."""
         refused = overridden(self, RowDataset)
         if refused is not None:
@@ -358,12 +358,12 @@ class RowDataset(NativeDataset, Generic[Options]):
                 lines.append((name, "Python", f"your callable: one call a {what}"))
         return lines
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
-        return View(parts, index_map, self._form())
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> BatchSource:
+        return BatchSource(parts, index_map, self._form())
 
-    def _form(self) -> Form:
+    def _form(self) -> SampleForm:
         """What its samples are, as far as the core makes them."""
-        return Form(
+        return SampleForm(
             self._output, self.keys, tuple(self.shape), self.dtype, self._label_dtype, self._label_shape
         )
 
@@ -372,13 +372,13 @@ class RowDataset(NativeDataset, Generic[Options]):
         return self._form()
 
     @staticmethod
-    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> Wire | None:
+    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> TransferFormat | None:
         return stored_rows(parts, index_map)
 
     def _stored_table(self, core: CoreDataset) -> StoredTable | None:
         return stored_table(self, core)
 
-    def _view(self) -> View:
+    def _view(self) -> BatchSource:
         return self._here().view
 
     def _here(self) -> Batcher:
@@ -397,7 +397,7 @@ class RowDataset(NativeDataset, Generic[Options]):
         """The memory that the core reads."""
         return self._memory
 
-    def _core_config(self) -> table_operations.Rows:
+    def _core_config(self) -> table_operations.RowsRequest:
         layout, memory = self._memory.layout, self._memory
         return {
             "features": memory.features_address,

@@ -11,7 +11,7 @@ import torch
 from .. import errors
 from .._core.arguments import OptionGroup
 from .._core.numbers import DType, torch_dtype
-from .._loader.view import Output, check_callable
+from .._loader.batch_source import Output, check_callable
 from .scale import Scale, sizes
 from .statistics import Numbers
 

@@ -16,7 +16,7 @@ from .._core.memory import Memory, address_of
 from .._core.numbers import Spec, itemsize
 from .._loader.core_dataset import CoreDataset, IntArray, joined
 from .._loader.slots import RING, Slots
-from .._loader.wire import StoredTable, Wire, alike
+from .._loader.transfer_format import StoredTable, TransferFormat, alike
 
 
 class HasRows(Protocol):
@@ -35,7 +35,7 @@ class HasRows(Protocol):
     @property
     def _memory(self) -> Memory: ...
 
-    def _core_config(self) -> table_operations.Rows:
+    def _core_config(self) -> table_operations.RowsRequest:
         """The rows and their transform, as the core reads them."""
 
     def _kept(self) -> object:
@@ -87,7 +87,7 @@ def _all_labels(dataset: HasRows) -> torch.Tensor | None:
     return labels
 
 
-def stored_rows(datasets: Sequence[HasRows], index_map: IntArray | None) -> Wire | None:
+def stored_rows(datasets: Sequence[HasRows], index_map: IntArray | None) -> TransferFormat | None:
     """The wire of tables end to end, whose samples are alike."""
     spec, configs = datasets[0]._numbers, [dataset._core_config() for dataset in datasets]
     stored = configs[0]["type"]
@@ -105,11 +105,11 @@ def stored_rows(datasets: Sequence[HasRows], index_map: IntArray | None) -> Wire
     return wire_of(datasets[0], stored, joined(cores, index_map))
 
 
-def wire_of(dataset: HasRows, stored: str, core: CoreDataset) -> Wire:
+def wire_of(dataset: HasRows, stored: str, core: CoreDataset) -> TransferFormat:
     """What is made of a table's rows, which are stored as this type."""
     spec = dataset._numbers
     mean, std = alike(spec.mean, spec.std)
-    return Wire(
+    return TransferFormat(
         core=core,
         stored=stored,
         made=spec.type,

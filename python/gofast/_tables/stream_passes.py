@@ -12,7 +12,7 @@ import numpy as np
 
 from .._core.memory import PAGE, Layout, RoomMemory
 from .._core.table_operations import FilledRoom, Piece
-from .stream_source import Filled, Rooms, StreamSource
+from .stream_source import DecodedWindow, Rooms, StreamSource
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -34,7 +34,7 @@ def passes(
     order: Numbers,
     rooms: Rooms,
     check: Callable[[RoomMemory, list[Piece]], object],
-) -> Iterator[tuple[Filled, Numbers]]:
+) -> Iterator[tuple[DecodedWindow, Numbers]]:
     """The rows of a window in their order, some at a time, and which they are, in rooms to be given back.
 
     Args:
@@ -75,7 +75,7 @@ def passes(
             (here,) = np.nonzero((some >= group.start) & (some < group.stop))
             gathered.features[here] = memory.features[some[here] - group.start]
             gathered.labels[here] = memory.labels[some[here] - group.start]
-        yield Filled(gathered, room, pieces[0]), some
+        yield DecodedWindow(gathered, room, pieces[0]), some
 
 
 def _groups(pieces: list[Piece], rows: int) -> list[_Group]:

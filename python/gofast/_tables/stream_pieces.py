@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.owned import Owned
+from .._core.descriptors import OwnedDescriptors
 from .._core.table_operations import Piece
 
 _HEAD = 16  # the epoch and the length of what stands behind it, int64 each
 
 
-class Found(NamedTuple):
+class CountedPieces(NamedTuple):
     """The pieces of all files.
 
     Attributes:
@@ -42,9 +42,9 @@ class StreamPieces:
         if fd is None:
             fd = os.memfd_create("gofast-stream", os.MFD_CLOEXEC)
             os.pwrite(fd, np.array([-1, 0], np.int64).tobytes(), 0)
-        self._fd, self._owned = fd, Owned(fd)
+        self._fd, self._owned = fd, OwnedDescriptors(fd)
         self._head = np.frombuffer(mmap.mmap(fd, _HEAD), np.int64)
-        self.found: Found | None = None
+        self.found: CountedPieces | None = None
 
     @property
     def epoch(self) -> int | None:
@@ -56,13 +56,13 @@ class StreamPieces:
     def epoch(self, epoch: int) -> None:
         self._head[0] = epoch
 
-    def known(self) -> Found | None:
+    def known(self) -> CountedPieces | None:
         """The pieces, if any of the processes knows them."""
         if self.found is None and (length := int(self._head[1])):
-            self.found = Found(*json.loads(os.pread(self._fd, length, _HEAD)))
+            self.found = CountedPieces(*json.loads(os.pread(self._fd, length, _HEAD)))
         return self.found
 
-    def get(self, make: Callable[[], Found]) -> Found:
+    def get(self, make: Callable[[], CountedPieces]) -> CountedPieces:
         """The pieces. They are made here, if no other process has made them or does so now."""
         found = self.known()
         if found is None:
@@ -81,7 +81,7 @@ class StreamPieces:
         finally:
             fcntl.lockf(self._fd, fcntl.LOCK_UN)
 
-    def _write(self, found: Found) -> None:
+    def _write(self, found: CountedPieces) -> None:
         text = json.dumps(found).encode()
         done = 0
         while done < len(text):
@@ -98,7 +98,7 @@ def _handed(fd: Any) -> StreamPieces:
     return StreamPieces(fd.detach())
 
 
-def _copied(found: Found | None) -> StreamPieces:
+def _copied(found: CountedPieces | None) -> StreamPieces:
     made = StreamPieces()
     if found is not None:
         made.found = found

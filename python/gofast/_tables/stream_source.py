@@ -97,7 +97,7 @@ class Rooms:
         self._free.append(room)
 
 
-class Filled(NamedTuple):
+class DecodedWindow(NamedTuple):
     """A window's table.
 
     Attributes:
@@ -153,7 +153,7 @@ class StreamSource:
 
     def windows(
         self, wanted: Iterable[list[Piece] | None], rooms: Rooms, usual: int
-    ) -> Iterator[Filled | TooWide]:
+    ) -> Iterator[DecodedWindow | TooWide]:
         """Decodes windows, the next one while the last is used. Each room is the caller's to give back.
 
         Args:
@@ -189,7 +189,7 @@ class StreamSource:
     def tables(self, wanted: Iterable[list[Piece]], rooms: Rooms) -> Iterator[RoomMemory]:
         """Decodes windows that fit, each of which is in memory until the next one is asked for."""
         for filled in self.windows(wanted, rooms, 0):
-            assert isinstance(filled, Filled)
+            assert isinstance(filled, DecodedWindow)
             yield filled.memory
             rooms.give(filled.room)
 
@@ -200,7 +200,7 @@ class StreamSource:
         room = rooms.take(size if size <= rooms.most else rooms.most // 2)
         return None if room is None else _Begun(pieces, room, self._begin(pieces, room))
 
-    def _finished(self, begun: _Begun, rooms: Rooms) -> Filled | TooWide | None:
+    def _finished(self, begun: _Begun, rooms: Rooms) -> DecodedWindow | TooWide | None:
         """A window that is decoded; None: there were no rows left."""
         if self._pid != os.getpid():
             raise forked()
@@ -215,7 +215,7 @@ class StreamSource:
             return None
         self._itemsize = max(self._itemsize, itemsize(filled["type"]))
         rooms.shrink(room, self.bytes_of(filled["rows"]))
-        return Filled(RoomMemory(room, Layout.from_schema(filled)), room, filled["at"])
+        return DecodedWindow(RoomMemory(room, Layout.from_schema(filled)), room, filled["at"])
 
     def bytes_of(self, rows: int) -> int:
         """What rows take, as the widest type that was met."""
@@ -223,7 +223,7 @@ class StreamSource:
         return rows * (layout.width * self._itemsize + 8 * len(layout.label_kinds)) + PAGE
 
     def _begin(self, pieces: list[Piece] | None, room: Room) -> Begun[FilledRoom]:
-        into: table_operations.Room = {**self._name, "address": room.address, "size": room.size}
+        into: table_operations.RoomRequest = {**self._name, "address": room.address, "size": room.size}
         if pieces is None:
             return table_operations.stream_next.begin(into, room)
         return table_operations.stream_rows.begin({**into, "pieces": pieces}, room)

@@ -14,11 +14,11 @@ from .._core.memory import RoomMemory
 from .._core.openmp import alone
 from .._core.table_operations import Piece
 from .blocks import BlockOrder, Stretch
-from .cells import Place
-from .opening import place, request_of
+from .cells import CellPlace
+from .open_table import place, request_of
 from .sample_options import SampleOptions
 from .stream_passes import passes
-from .stream_source import Filled, Rooms, StreamSource
+from .stream_source import DecodedWindow, Rooms, StreamSource
 from .table_options import TableOptions
 from .window import Window
 from .window_batches import Some
@@ -61,7 +61,7 @@ class StreamWindows:
         rooms, windows = Rooms(self._most), list[Window]()
         rooms.spread = sum(stamp.size for stamp in source.stamps) <= self._most
         for filled in source.windows(itertools.repeat(None), rooms, usual):
-            assert isinstance(filled, Filled)
+            assert isinstance(filled, DecodedWindow)
             window = self._window(filled, rooms, [filled.at])
             if rooms.spread:
                 windows.append(window)
@@ -99,7 +99,7 @@ class StreamWindows:
         wanted = [[pieces[block] for block in stretch.window.blocks] for stretch in stretches]
         windows = source.windows(wanted, rooms, 0)
         for stretch, of, filled in zip(stretches, wanted, windows, strict=True):
-            if isinstance(filled, Filled):
+            if isinstance(filled, DecodedWindow):
                 yield self._window(filled, rooms, of), order.rows(stretch)
                 continue
             rows = order.rows(stretch).numpy()
@@ -110,12 +110,16 @@ class StreamWindows:
     def _keep(self, source: StreamSource, pieces: list[Piece]) -> None:
         rooms = Rooms(self._most)
         for filled in source.windows([pieces], rooms, 0):
-            self._fits = isinstance(filled, Filled)  # or they are of a wider type than the first ones
-            if isinstance(filled, Filled):
+            self._fits = isinstance(filled, DecodedWindow)  # or they are of a wider type than the first ones
+            if isinstance(filled, DecodedWindow):
                 self._kept = [self._window(filled, rooms, pieces)]
 
     def _window(
-        self, filled: Filled, rooms: Rooms, pieces: list[Piece], rows: npt.NDArray[np.int64] | None = None
+        self,
+        filled: DecodedWindow,
+        rooms: Rooms,
+        pieces: list[Piece],
+        rows: npt.NDArray[np.int64] | None = None,
     ) -> Window:
         """The rows of pieces, or these of them."""
         return self._of_memory(filled.memory, pieces, rows, lambda: rooms.give(filled.room))
@@ -127,7 +131,7 @@ class StreamWindows:
         rows: npt.NDArray[np.int64] | None = None,
         end: Callable[[], None] | None = None,
     ) -> Window:
-        def locate(row: int) -> Place:
+        def locate(row: int) -> CellPlace:
             row = row if rows is None else int(rows[row])
             for piece in pieces:
                 if row < piece["rows"] or piece is pieces[-1]:
@@ -137,7 +141,7 @@ class StreamWindows:
 
         return Window(memory, self._source, locate, self._options, end)
 
-    def _place(self, piece: Piece, row: int) -> Place:
+    def _place(self, piece: Piece, row: int) -> CellPlace:
         paths = request_of(self._source)[0]
         return place(dataclasses.replace(self._source, path=[paths[piece["file"]]]), piece["row"] + row)
 

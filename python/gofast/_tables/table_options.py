@@ -13,7 +13,7 @@ from .._core.numbers import DType, rounded_to, torch_dtype
 from .._core.table_operations import Selection, Sources
 from .._loader.classes import LabelType, numbered
 from .codings import categorized, counted
-from .columns import Header, selection
+from .column_options import Header, selection
 from .features import Column, FillValue
 from .label import DEFAULT_LABEL, Label
 from .limits import Limits

@@ -12,10 +12,10 @@ from .. import errors
 from .._core import table_operations
 from .._core.memory import address_of
 from .._core.numbers import Spec
+from .._loader.batch_source import BatchSource, Line, SampleForm
+from .._loader.batch_types import Options
 from .._loader.core_dataset import IntArray
-from .._loader.typed import Options
-from .._loader.view import Form, Line, View
-from .._loader.wire import Wire
+from .._loader.transfer_format import TransferFormat
 from .extra_texts import ExtraTexts
 from .rows import RowDataset
 from .stored_rows import stored_rows
@@ -115,17 +115,17 @@ class TextRows(RowDataset[Options]):
         for row, values in zip(rows, zip(*columns, strict=True), strict=True):
             row[-len(values) :] = values
 
-    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> View:
+    def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> BatchSource:
         view = super()._joined(parts, index_map)
         return view.carry([ExtraTexts(parts, view.starts)]) if self._texts else view
 
-    def _form(self) -> Form:
+    def _form(self) -> SampleForm:
         form = super()._form()
         names, unseen = self._names, not self._has_features
         return form._replace(keys=names, without_features=unseen) if self._texts else form
 
     @staticmethod
-    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> Wire | None:
+    def _wire(parts: Sequence[Any], index_map: IntArray | None) -> TransferFormat | None:
         return stored_rows(parts, index_map) if parts[0]._has_features else None
 
     def _sample_signature(self) -> tuple[Any, ...]:
@@ -135,7 +135,7 @@ class TextRows(RowDataset[Options]):
         lines = super()._sources()
         return lines + [("text", *column.explained()) for column in self._texts]
 
-    def _core_config(self) -> table_operations.Rows:
+    def _core_config(self) -> table_operations.RowsRequest:
         config, memory = super()._core_config(), self._memory
         if self._texts:
             config["label_stride"] = memory.labels.itemsize * memory.labels.shape[1]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from .. import errors
 from .._core.arguments import checked
-from .._loader.view import check_callable
+from .._loader.batch_source import check_callable
 
 # What a row is padded with, by the end of the name: "question_input_ids" are ids too.
 IDS, MASK = "input_ids", "attention_mask"

@@ -16,8 +16,8 @@ from .._core.memory import address_of
 from .._core.regular_files import MappedFile, regular_file
 from .._core.stamp import Stamp
 from .._core.units import many
+from .._loader.batch_source import Line
 from .._loader.core_dataset import CoreDataset
-from .._loader.view import Line
 from .file_arrays import FileArray
 from .origin import Origin
 
@@ -33,7 +33,7 @@ _LOOKED = 1024  # tokens, at five places of a file
 _HIGH = 32  # vocabularies have fewer than 2**21 tokens
 
 
-class Asked(NamedTuple):
+class TokenFileOptions(NamedTuple):
     """What was opened.
 
     Attributes:
@@ -55,7 +55,7 @@ class TokenFile(Origin):
     holds = "tokens"
     arrays: Sequence[FileArray]
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: TokenFileOptions) -> None:
         self._asked, self.path = asked, asked.path
         self.arrays = self.open()
 
@@ -89,7 +89,7 @@ class TokenFile(Origin):
         return [("source", one.runs_in, one.what) for one in self.arrays]
 
 
-def _layout(fd: int, size: int, asked: Asked) -> tuple[np.dtype[Any], int, int]:
+def _layout(fd: int, size: int, asked: TokenFileOptions) -> tuple[np.dtype[Any], int, int]:
     """The type of a file's tokens, how many there are, and where they begin."""
     head = os.pread(fd, 12, 0)
     if head.startswith(b"\x93NUMPY"):
@@ -132,7 +132,7 @@ def _is_wider(fd: int, size: int, offset: int) -> bool:
     return len(words) >= 64 and words[1::2].max() < _HIGH <= words[::2].max()
 
 
-def _of_npy(file: io.FileIO, size: int, asked: Asked) -> tuple[np.dtype[Any], int, int]:
+def _of_npy(file: io.FileIO, size: int, asked: TokenFileOptions) -> tuple[np.dtype[Any], int, int]:
     path = asked.path
     if asked.offset:
         raise errors.OptionError(f"{path} is a .npy file, whose header says where tokens begin: drop offset=")
@@ -162,7 +162,7 @@ def _of_npy(file: io.FileIO, size: int, asked: Asked) -> tuple[np.dtype[Any], in
 
 def windows(file: TokenFile, block: int, stride: int) -> CoreDataset:
     """The core's dataset of a file's windows."""
-    config: table_operations.Windows = {
+    config: table_operations.TokenWindowsRequest = {
         "first": address_of(file.array),
         "tokens": len(file.array),
         "type": file.array.dtype.name,

@@ -10,11 +10,11 @@ import torch
 
 from .._core.memory import CopiedMemory, Memory
 from .._loader.core_dataset import CoreDataset
-from .cells import Locate, Place, bad_cell, first_bad
-from .range import check_range
+from .cells import CellPlace, Locate, bad_cell, first_bad
 from .rows import RowDataset
 from .sample_options import SampleOptions
 from .table_options import TableOptions
+from .value_range import check_range
 
 
 class Window(RowDataset):
@@ -60,7 +60,7 @@ class Window(RowDataset):
             self._compiled, self._pid = None, os.getpid()
         return super()._core()
 
-    def _place(self, row: int) -> Place:
+    def _place(self, row: int) -> CellPlace:
         return self._locate(row)
 
     def _check_range(self) -> None:

@@ -13,23 +13,23 @@ from torch.utils.data import BatchSampler, default_collate
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
 from .._core.reason import Reason
+from .._loader.batch_source import BatchSource
 from .._loader.collation import Collation
 from .._loader.counts import Counts
 from .._loader.destination import Destination
 from .._loader.epoch import Epoch
-from .._loader.flights import raised
-from .._loader.lane import Idle, Lane
+from .._loader.in_flight import raised
+from .._loader.iterable_dataset import Batch
+from .._loader.iterator_stream import Idle, IteratorStream
 from .._loader.native_dataset import NativeDataset
-from .._loader.pulled import Batch
-from .._loader.schedule import Drawn, DrawnOrder
-from .._loader.view import View
+from .._loader.schedule import DrawnIndices, DrawnOrder
 from .rows import RowDataset
 
 
-class Window(Protocol):
+class StreamWindow(Protocol):
     """Rows that are in memory together: a RowDataset."""
 
-    def copied(self, rows: torch.Tensor) -> Window:
+    def copied(self, rows: torch.Tensor) -> StreamWindow:
         """These rows, in memory of their own."""
 
     def end(self) -> None:
@@ -97,11 +97,11 @@ class _Maker:
         if takes_rows:
             fetcher: Any = _MapDatasetFetcher(first, True, partial(self._collated, first), False)
             collation = Collation(fetcher, None, None, self._counts)
-        lane = Lane(view, None, self._idle, None, Destination(takes_rows), self._counts)
+        lane = IteratorStream(view, None, self._idle, None, Destination(takes_rows), self._counts)
         lane.open().silent = True  # the loader that hands them out counts them
         lists = BatchSampler(range(len(rows)), size, False)
         draw = view.new_draws(None) if view.draws else None
-        order = DrawnOrder(Drawn(rows, len(rows)), lists)
+        order = DrawnOrder(DrawnIndices(rows, len(rows)), lists)
         epoch = Epoch(lane, order, raised, draw=draw, collation=collation, sampler=lists)
         try:
             for start in range(0, len(rows), size):
@@ -126,7 +126,7 @@ class _Maker:
         return default_collate(rows) if self._collate is None else self._collate(rows)
 
 
-def _view_of(windows: list[RowDataset]) -> View | None:
+def _view_of(windows: list[RowDataset]) -> BatchSource | None:
     """Windows end to end, as the engine sees them; None where Python makes the rows."""
     first, made = windows[0], [window._made_by() for window in windows]
     if made[0] is first:

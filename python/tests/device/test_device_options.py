@@ -12,7 +12,7 @@ import gofast
 from device_cases import BATCH, all_same, opened, run, same, wanted
 from gofast import errors
 from gofast._device import device as devices
-from gofast._device import side
+from gofast._device import torch_device
 from standin import StandIn
 
 
@@ -77,10 +77,10 @@ def test_a_device_that_is_named_begins_no_other(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "init", lambda: asked.append("init"))
     monkeypatch.setattr(torch.cuda, "current_device", lambda: asked.append("current") or 0)  # type: ignore[func-returns-value]
-    assert side.ordinal_of(torch.device("cuda:1")) == 1 and asked == ["init"]
-    assert side.ordinal_of(torch.device("cuda")) == 0 and asked[-1] == "current"
+    assert torch_device.ordinal_of(torch.device("cuda:1")) == 1 and asked == ["init"]
+    assert torch_device.ordinal_of(torch.device("cuda")) == 0 and asked[-1] == "current"
     with pytest.raises(errors.DeviceError, match="torch shows 2"):
-        side.ordinal_of(torch.device("cuda:2"))
+        torch_device.ordinal_of(torch.device("cuda:2"))
 
 
 def test_ranks_share_what_may_be_pinned(

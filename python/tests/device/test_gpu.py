@@ -1,4 +1,4 @@
-"""The GPU path on a real GPU: `make test-gpu`. test_device_*.py run it on a stand-in for the driver."""
+"""The GPU path on a real GPU: `make test-gpu`. test_device_*.py run it on a adapter for the driver."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast import errors
-from gofast._device import behind
-from gofast._device.batcher import AHEAD
+from gofast._device import run_ahead
+from gofast._device.device_batcher import AHEAD
 from gofast._loader import pinning
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
@@ -157,8 +157,8 @@ def test_a_program_that_runs_ahead_holds_a_bounded_part_of_the_memory() -> None:
             for _ in range(20):
                 torch.mm(busy, busy)
             images.sum()
-    some = (behind.FEWEST + AHEAD + 4) * batch * values[0].nbytes + 4 * busy.nbytes
-    assert torch.cuda.max_memory_reserved() - before < behind.MOST_BYTES + some  # 1.2 GB, of 1.8
+    some = (run_ahead.FEWEST + AHEAD + 4) * batch * values[0].nbytes + 4 * busy.nbytes
+    assert torch.cuda.max_memory_reserved() - before < run_ahead.MOST_BYTES + some  # 1.2 GB, of 1.8
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

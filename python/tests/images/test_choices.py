@@ -18,7 +18,7 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
-from gofast._images import composes
+from gofast._images import compose_calls
 from gofast._plan import containers
 from gofast._plan.compile import compile
 from image_data import make_folder
@@ -219,7 +219,7 @@ def said(image: Any) -> Any:
 
 @MODULES
 @pytest.mark.parametrize("name", list(all_chains()))
-def test_late_pictures(folder: Path, m: Any, name: str) -> None:
+def test_lazy_pictures(folder: Path, m: Any, name: str) -> None:
     transform = m.Compose(all_chains(m)[name])
     paths = sorted(folder.glob("*/*"))
 
@@ -227,10 +227,10 @@ def test_late_pictures(folder: Path, m: Any, name: str) -> None:
         return [transform(opener(path).convert("RGB")) for path in paths]
 
     want, after = seeded(3, lambda: all_of(Image.open))
-    before = composes.counts["native"]
+    before = compose_calls.counts["native"]
     made, own_after = seeded(3, lambda: all_of(gofast.open))
     assert not difference(made, want, True)
-    assert own_after == after and composes.counts["native"] == before + len(paths)
+    assert own_after == after and compose_calls.counts["native"] == before + len(paths)
 
 
 @MODULES

@@ -16,7 +16,7 @@ from torchvision import transforms as T
 from torchvision.transforms import ToTensor, functional, v2
 
 import gofast
-from gofast._late.source import Pixels, counts
+from gofast._lazy.source import PixelSource, counts
 from gofast._plan.stacked import transform_of_each
 from image_data import make_folder
 from same import difference
@@ -176,26 +176,26 @@ def test_a_picture_is_made_once_for_its_crops(tmp_path: Path) -> None:
     """Its pixels are kept from the second crop on, whose own are theirs."""
     picture = Image.fromarray(np.random.default_rng(1).integers(0, 256, (50, 60, 3), np.uint8))
     picture.save(tmp_path / "a.png")
-    late = gofast.open(tmp_path / "a.png").resize((40, 30))
-    cut = [late.crop((i, 2 * i, i + 9, 2 * i + 7)) for i in range(5)]
+    lazy = gofast.open(tmp_path / "a.png").resize((40, 30))
+    cut = [lazy.crop((i, 2 * i, i + 9, 2 * i + 7)) for i in range(5)]
     before = counts.native
     sources = [each._making.source for each in cut]
-    assert isinstance(late._making.source, Pixels) and late._making.source.size == (40, 30)
+    assert isinstance(lazy._making.source, PixelSource) and lazy._making.source.size == (40, 30)
     # Small crops have pixels of their own: who keeps one does not keep the picture.
     assert [each.size for each in sources[1:]] == [(9, 7)] * 4
-    assert late.crop((0, 0, 30, 20))._making.source is late._making.source
+    assert lazy.crop((0, 0, 30, 20))._making.source is lazy._making.source
     assert [each.tobytes() for each in cut] == [
         picture.resize((40, 30)).crop((i, 2 * i, i + 9, 2 * i + 7)).tobytes() for i in range(5)
     ]
-    assert counts.native == before + 5 and late.tobytes() == picture.resize((40, 30)).tobytes()
+    assert counts.native == before + 5 and lazy.tobytes() == picture.resize((40, 30)).tobytes()
 
 
 def test_a_large_picture_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Image.new("RGB", (50, 60), (1, 2, 3)).save(tmp_path / "a.png")
-    monkeypatch.setattr("gofast._late.source._MOST_KEPT", 4 * 40 * 30 - 1)
-    late = gofast.open(tmp_path / "a.png").resize((40, 30))
-    cut = [late.crop((i, i, i + 9, i + 7)) for i in range(3)]
-    assert not any(isinstance(each._making.source, Pixels) for each in (late, *cut))
+    monkeypatch.setattr("gofast._lazy.source._MOST_KEPT", 4 * 40 * 30 - 1)
+    lazy = gofast.open(tmp_path / "a.png").resize((40, 30))
+    cut = [lazy.crop((i, i, i + 9, i + 7)) for i in range(3)]
+    assert not any(isinstance(each._making.source, PixelSource) for each in (lazy, *cut))
     assert {each.tobytes() for each in cut} == {bytes((1, 2, 3)) * 63}
 
 

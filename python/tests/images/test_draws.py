@@ -14,8 +14,8 @@ from torchvision import transforms as T
 
 import gofast
 from gofast._core import engine
-from gofast._images.draws import draw, find_sizes
-from gofast._images.rescue import ANY_SIDE
+from gofast._images.fallback import ANY_SIDE
+from gofast._images.picture_draws import draw, find_sizes
 from image_data import photograph
 from picture_files import png_header
 

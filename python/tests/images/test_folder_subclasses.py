@@ -22,7 +22,7 @@ from torchvision.datasets.folder import IMG_EXTENSIONS, default_loader
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader.view import View
+from gofast._loader.batch_source import BatchSource
 
 DRAWING = T.Compose([T.RandomResizedCrop(9), T.ToTensor()])
 BASES = (datasets.ImageFolder, gofast.ImageFolder)
@@ -190,7 +190,7 @@ def test_subclasses_give_torchvisions_samples(tree: Path, name: str) -> None:
 
 def test_a_subclass_without_init_is_native(tree: Path) -> None:
     ours = CLASSES["without init"][1](tree, DRAWING)
-    assert isinstance(ours._native_view(), View) and isinstance(ours, datasets.ImageFolder)
+    assert isinstance(ours._native_view(), BatchSource) and isinstance(ours, datasets.ImageFolder)
     del ours.samples[3:]
     assert len(ours) == 3 and len(batches(ours, 0)) == 1
 
@@ -257,7 +257,7 @@ def test_a_wrapper_of_torchvision_accepts_it(tree: Path) -> None:
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("first", ["gofast", "torchvision"])
 def test_torchvision_is_joined_whenever_it_is_imported_and_never_imported(tree: Path, first: str) -> None:
-    late = "import torchvision\n" if first == "gofast" else ""
+    lazy = "import torchvision\n" if first == "gofast" else ""
     early = "import torchvision\n" if first == "torchvision" else ""
     code = f"""{early}
 import sys
@@ -265,7 +265,7 @@ from gofast import ImageFolder, ImageFiles
 if not {bool(early)}:
     ImageFolder({str(tree)!r})
     assert "torchvision" not in sys.modules
-{late}
+{lazy}
 from torchvision.datasets import ImageFolder as Theirs
 assert isinstance(ImageFolder({str(tree)!r}), Theirs)
 assert ImageFolder({str(tree)!r}).classes == Theirs({str(tree)!r}).classes

@@ -24,8 +24,8 @@ from torchvision.transforms import v2
 import gofast
 from gofast import errors
 from gofast._core.reason import Reason
-from gofast._images import files as image_files
-from gofast._loader.view import View
+from gofast._images import file_index as image_files
+from gofast._loader.batch_source import BatchSource
 
 PLAIN = T.Compose([T.Resize((12, 10)), T.ToTensor()])
 # A worker of these imports torch and torchvision first: seconds.
@@ -289,7 +289,7 @@ def test_loaders(tree: Path) -> None:
         gofast.images.default_loader,
     ):
         native = gofast.ImageFolder(tree, PLAIN, loader=standard)
-        assert "resize" in str(native._plan.steps) and isinstance(native._native_view(), View)
+        assert "resize" in str(native._plan.steps) and isinstance(native._native_view(), BatchSource)
         assert np.array_equal(
             native.loader(native.samples[0][0]), datasets.folder.pil_loader(a.samples[0][0])
         )
@@ -300,7 +300,7 @@ def test_loaders(tree: Path) -> None:
 
 def test_another_backend_of_torchvisions_is_a_loader(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = gofast.ImageFolder(tree, PLAIN, loader=datasets.folder.default_loader)
-    assert isinstance(ours._native_view(), View)
+    assert isinstance(ours._native_view(), BatchSource)
     monkeypatch.setattr("torchvision._image_backend", "accimage")
     assert isinstance(ours._native_view(), Reason)
 

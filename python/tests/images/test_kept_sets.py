@@ -22,7 +22,7 @@ from torchvision import datasets, transforms
 import gofast
 from gofast import errors
 from gofast._command import main
-from gofast._images.kept_sets import set_at, sets_in
+from gofast._images.cache_sets import set_at, sets_in
 from image_data import photograph
 from same import difference
 
@@ -177,7 +177,7 @@ def test_info(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert status == 0 and told["pictures"] == {"fit": 3, "changed": 2, "gone": 4}
     assert told["root"] == f"{root}/" and [step["op"] for step in told["steps"]] == ["resize"]
     assert told["differs"] == [] and said["files"][0]["bytes"] > 9 * 3 * 20 * 24
-    monkeypatch.setattr("gofast._images.kept.VERSION", 77)
+    monkeypatch.setattr("gofast._images.cache_option.VERSION", 77)
     assert command(capsys, "cache", "info", cache)[1]["sets"][0]["differs"] == ["format"]
     assert main.main(["cache", "info", str(cache)]) == 0
     said = capsys.readouterr().out
@@ -186,7 +186,7 @@ def test_info(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
 
 def test_who_loads_libraries_first_decides_nothing() -> None:
     """Pillow's own import finds libjpeg by another path."""
-    code = "from gofast._images.kept import made_by; print(made_by())"
+    code = "from gofast._images.cache_option import made_by; print(made_by())"
     first = [sys.executable, "-c", f"import PIL.Image, PIL.JpegImagePlugin; PIL.Image.core; {code}"]
     made = [subprocess.check_output(line, text=True) for line in (first, [sys.executable, "-c", code])]
     assert made[0] == made[1] and "libjpeg" in made[0]

@@ -19,7 +19,7 @@ from torchvision import transforms as T
 
 import fresh
 import gofast
-from gofast._core import marks
+from gofast._core import entry_points
 from image_data import photograph
 from same import difference
 
@@ -29,7 +29,7 @@ COUNT = 20
 
 def used() -> int:
     """The bytes of marks, of all processes."""
-    return int(np.frombuffer(marks.shared._map, np.int64, 1)[0]) if marks.shared._map else 0
+    return int(np.frombuffer(entry_points.shared._map, np.int64, 1)[0]) if entry_points.shared._map else 0
 
 
 def marked() -> int:
@@ -93,7 +93,7 @@ def test_workers_share_them(folder: Path, method: str) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_late_pictures(folder: Path, workers: int) -> None:
+def test_lazy_pictures(folder: Path, workers: int) -> None:
     before = used()
     ours = epochs(DataLoader, Opens(folder, gofast.open), num_workers=workers)
     assert used() > before
@@ -121,7 +121,7 @@ def test_several_datasets_of_one_spawned_process(folder: Path) -> None:
             set_spawning_popen(None)
         files = [os.fstat(fd) for fd in handed]
         assert len(set(handed)) == len(handed)
-        assert any(os.path.samestat(file, os.fstat(marks.shared._fd)) for file in files)
+        assert any(os.path.samestat(file, os.fstat(entry_points.shared._fd)) for file in files)
         handed.clear()
 
 
@@ -161,7 +161,7 @@ from torchvision import transforms as T
 from gofast._core import marks
 train = T.Compose([T.RandomResizedCrop(64), T.ToTensor()])
 loader = gofast.DataLoader(gofast.ImageFolder({str(folder)!r}, train), 4)
-print([len(list(loader)) for _ in range(3)], loader.stats()["marked"] > 0, marks.shared.place()[1])
+print([len(list(loader)) for _ in range(3)], loader.stats()["marked"] > 0, entry_points.shared.place()[1])
 """
     said = fresh.run(["-c", code], env={**os.environ, "GOFAST_MARKS": asked}, check=True)
     whole = asked not in ("0", "1000")

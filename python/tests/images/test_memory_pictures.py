@@ -58,7 +58,7 @@ def made(name: str, count: int = 37, transform: Any = None, seed: int = 0) -> An
     return dataset
 
 
-OURS = gofast.DataLoader  # importing it is what lets `resolve` look for stand-ins
+OURS = gofast.DataLoader  # importing it is what lets `resolve` look for adapters
 NAMES = [
     "MNIST",
     "FashionMNIST",

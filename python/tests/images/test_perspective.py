@@ -20,8 +20,8 @@ from torchvision.transforms import functional as f1
 
 import gofast
 from beside_torchvision import same_folder, stays_in_python, tensor
-from gofast._core import perspective
-from gofast._images import composes
+from gofast._core import perspective_coefficients
+from gofast._images import compose_calls
 from gofast._plan import perspective as plan_of_perspective
 from gofast._plan.compile import compile
 from picture_chains import scene
@@ -133,7 +133,7 @@ def test_coefficients_of_many_are_torchvisions_of_each(threads: int) -> None:
                 continue
             sizes.append((width, height))
             moved.append(ends)
-        made = perspective.coefficients(torch.tensor(sizes), torch.tensor(moved))
+        made = perspective_coefficients.coefficients(torch.tensor(sizes), torch.tensor(moved))
         assert made.numpy().tobytes() == np.array(wanted, np.float32).tobytes()
     finally:
         torch.set_num_threads(before)
@@ -191,9 +191,9 @@ def test_of_late_pictures_and_in_a_decoder(root: Path, m: Any) -> None:
 
     wanted = made(Image.open)
     with gofast.install():
-        before = composes.counts["native"]
+        before = compose_calls.counts["native"]
         assert not difference(made(gofast.open), wanted)
-        assert composes.counts["native"] - before == len(paths)
+        assert compose_calls.counts["native"] - before == len(paths)
     torch.manual_seed(2)
     batch = gofast.Decoder(chain)([path.read_bytes() for path in paths])
     assert torch.equal(batch, torch.stack([*wanted[0]])) and torch.equal(torch.get_rng_state(), wanted[1])

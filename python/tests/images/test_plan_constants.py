@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from gofast._core import gaussian
-from gofast._images import draws, pillow
+from gofast._images import picture_draws, pillow
 from gofast._plan import (
     angles,
     augment,
@@ -15,11 +15,11 @@ from gofast._plan import (
     blur,
     containers,
     crops,
-    only_v2,
     perspective,
     pictures,
     tensors,
     transforms,
+    v2_transforms,
     values,
 )
 
@@ -45,7 +45,7 @@ def test_limits() -> None:
     assert constant("step.h", "GF_MOST_SIDE") == values._MOST_SIDE
     assert constant("step.h", "GF_MOST_NESTED") == transforms.MOST_NESTED
     assert constant("step.h", "GF_MOST_MEMBERS") == containers._MOST_MEMBERS
-    assert constant("step.h", "GF_MOST_SIDES") == only_v2._MOST_SIDES
+    assert constant("step.h", "GF_MOST_SIDES") == v2_transforms._MOST_SIDES
     assert constant("step.h", "GF_MOST_ERASURES") == tensors._MOST_ERASURES
     assert constant("../pixel/pixel.h", "GF_MOST_KERNEL") == gaussian.MOST_KERNEL
     assert constant("step.h", "GF_MOST_FACTOR") >= values.WIDEST
@@ -68,7 +68,18 @@ def test_augmentations() -> None:
 
 
 def test_names_of_steps() -> None:
-    modules = (angles, augment, augmix, blur, containers, crops, only_v2, perspective, pictures, tensors)
+    modules = (
+        angles,
+        augment,
+        augmix,
+        blur,
+        containers,
+        crops,
+        v2_transforms,
+        perspective,
+        pictures,
+        tensors,
+    )
     source = "".join(inspect.getsource(module) for module in modules)
     made = set(re.findall(r'"op": "(\w+)"|(?:flip|whether)\("(\w+)"', source))
     native = set(re.findall(r"^    STEP\((\w+)\)", (STEPS / "step.h").read_text(), re.MULTILINE))
@@ -87,12 +98,12 @@ def test_filters_and_modes() -> None:
 
 
 def test_draws() -> None:
-    assert constant("draw.h", "GF_DRAW_STATE_BYTES") == draws._STATE_BYTES
+    assert constant("draw.h", "GF_DRAW_STATE_BYTES") == picture_draws._STATE_BYTES
     codes = re.findall(r"^    GF_DRAW_(OK|ASK|RAISES|INVALID),", (STEPS / "draw.h").read_text(), re.MULTILINE)
     assert [codes.index("OK"), codes.index("ASK"), codes.index("RAISES")] == [
-        draws._OK,
-        draws._ASK,
-        draws._RAISES,
+        picture_draws._OK,
+        picture_draws._ASK,
+        picture_draws._RAISES,
     ]
 
 

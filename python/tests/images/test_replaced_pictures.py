@@ -159,7 +159,7 @@ def test_a_picture_that_never_stays_is_an_error(tmp_path: Path, monkeypatch: pyt
         forget(self, samples)
         self.sizes[:] = 7
 
-    monkeypatch.setattr("gofast._images.files.Files.forget", lie)
+    monkeypatch.setattr("gofast._images.file_index.Files.forget", lie)
     dataset._files.sizes[:] = 7
     for attempt in (lambda: dataset[3], lambda: list(gofast.DataLoader(dataset, 4))):
         with pytest.raises(errors.ChangedError, match="and was 7x7 before"):

@@ -16,7 +16,7 @@ from torchvision.transforms import InterpolationMode, v2
 
 import gofast
 from beside_torchvision import forget_answers, same_folder, stays_in_python, tensor
-from gofast._loader.view import View
+from gofast._loader.batch_source import BatchSource
 from gofast._plan import arithmetic, hues
 from gofast._plan.compile import compile
 from image_data import save_folder
@@ -159,7 +159,7 @@ def test_threads_of_torchs(folder: Path) -> None:
             loader = module.DataLoader(vision.ImageFolder(folder, chain), batch_size=3, num_workers=workers)
             batches.append([x.clone() for x, _ in loader])
         assert all(torch.equal(a, b) for a, b in zip(*batches, strict=True))
-        assert isinstance(loader._native_view(), View) is (workers > 0)
+        assert isinstance(loader._native_view(), BatchSource) is (workers > 0)
 
 
 def test_another_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from torchvision import datasets, transforms, tv_tensors
 import gofast
 from gofast._core.reason import Reason
 from gofast._loader.batch import _LOOKS
-from gofast._loader.view import View
+from gofast._loader.batch_source import BatchSource
 from image_data import make_folder
 from same import difference
 
@@ -343,13 +343,13 @@ def test_what_does_not_concern_us_costs_nothing(own: dict[Any, Any]) -> None:
     loader = gofast.DataLoader(gofast.ArrayDataset(X, Y), 4)
     for kind in (Other, bytes, (Other, float)):
         own[kind] = said
-        assert isinstance(loader._native_view(), View)
+        assert isinstance(loader._native_view(), BatchSource)
         batch = rows()
         assert default_collate(batch)[0].data_ptr() == batch.images.data_ptr()
     own[dict] = said
     assert isinstance(loader._native_view(), Reason)
     del own[dict]
-    assert isinstance(loader._native_view(), View)
+    assert isinstance(loader._native_view(), BatchSource)
 
 
 def test_stacked_beside_others() -> None:

@@ -28,9 +28,9 @@ from torchvision import datasets
 from torchvision import transforms as T
 
 import gofast
-from gofast._images import work
-from gofast._loader.stamp import Stamp
-from gofast._loader.view import View
+from gofast._images import compiled_dataset
+from gofast._loader.batch_source import BatchSource
+from gofast._loader.dataset_stamp import DatasetStamp
 from gofast._plan.compile import compile as compile_plan
 from same import difference
 
@@ -328,7 +328,9 @@ def test_a_plan_is_compiled_when_its_transform_has_changed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled: list[Any] = []
-    monkeypatch.setattr(work, "compile", lambda *a, **b: compiled.append(a) or compile_plan(*a, **b))
+    monkeypatch.setattr(
+        compiled_dataset, "compile", lambda *a, **b: compiled.append(a) or compile_plan(*a, **b)
+    )
     dataset = pictures(folder, "gofast", VAL)
     compiled.clear()
     for _ in range(2):
@@ -353,8 +355,8 @@ def test_the_epoch_of_stateless_draws(folder: Path, after: int, shuffle: bool) -
 def test_the_epoch_of_another_dataset_changes_nothing(folder: Path) -> None:
     ours, other = (gofast.ImageFolder(str(folder), T.Compose(list(TRAIN)), rng="stateless") for _ in range(2))
     view = ours._native_view()
-    assert isinstance(view, View)
-    stamp = Stamp(ours, view)
+    assert isinstance(view, BatchSource)
+    stamp = DatasetStamp(ours, view)
     other.set_epoch(3)
     assert stamp.holds()
     ours.set_epoch(3)

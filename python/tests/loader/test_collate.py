@@ -27,10 +27,10 @@ from torchvision.transforms import v2
 import gofast
 import same
 from gofast._core.reason import NotNative
-from gofast._loader import copies
-from gofast._loader.copies import _MOST_BYTES, Copies
+from gofast._loader import worker_copies
 from gofast._loader.iterator import NativeIterator
 from gofast._loader.seeding import only_seeds
+from gofast._loader.worker_copies import _MOST_BYTES, WorkerCopies
 
 TRAIN = T.Compose([T.RandomResizedCrop(12), T.RandomHorizontalFlip(), T.ToTensor()])
 MIX = v2.RandomChoice([v2.MixUp(num_classes=3), v2.CutMix(num_classes=3)])
@@ -42,7 +42,7 @@ PICTURES = 47  # of `folder`
 def not_copied(function: Any) -> str:
     """Why a function cannot be copied for workers; "" if it can."""
     try:
-        Copies(function)
+        WorkerCopies(function)
     except NotNative as why:
         return str(why)
     return ""
@@ -70,7 +70,7 @@ def refused(rows: Any) -> Any:
     return [label for _, label in rows]
 
 
-def drawn_late(rows: Any) -> Any:
+def drawn_lazy(rows: Any) -> Any:
     """Draws when everybody believes that it does not."""
     return rows[0][1], torch.rand(2) if rows[0][1] == 2 else None
 
@@ -130,7 +130,7 @@ def test_workers_that_live_on_collate_what_nobody_takes(folder: Path, function: 
 
 
 def test_a_draw_after_many_batches_without_one(folder: Path) -> None:
-    options: dict[str, Any] = {"num_workers": 2, "persistent_workers": True, "collate_fn": drawn_late}
+    options: dict[str, Any] = {"num_workers": 2, "persistent_workers": True, "collate_fn": drawn_lazy}
     assert_same(folder, batch_sampler=Sorted(), shuffle=False, **options)
 
 
@@ -560,7 +560,7 @@ def test_functions_that_cannot_be_copied(function: Any, why: str) -> None:
 
 def test_this_pythons_bytecode_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a version of Python names its instructions in another way, nothing is believed."""
-    monkeypatch.setattr(copies, "_PROBED", copies._PROBED | {"imports": set()})
+    monkeypatch.setattr(worker_copies, "_PROBED", worker_copies._PROBED | {"imports": set()})
     assert not_copied(seed_worker) == "this version of Python is not known"
 
 

@@ -30,8 +30,8 @@ from torchvision import transforms as T
 import gofast
 from gofast._core import warn
 from gofast._core.reason import Reason
+from gofast._loader.batch_source import BatchSource
 from gofast._loader.native_dataset import resolve
-from gofast._loader.view import View
 
 # torch warns of more workers than this machine has cores.
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
@@ -113,7 +113,7 @@ def test_the_reason_is_the_true_one(folder: Path, why: str) -> None:
     last = gofast.explain(dataset).lines[-1]
     assert last[0] == "gofast.DataLoader"
     if not why.strip():
-        assert isinstance(resolve(dataset), View) and last[1] == "Go" and "look-ahead" in last[2]
+        assert isinstance(resolve(dataset), BatchSource) and last[1] == "Go" and "look-ahead" in last[2]
         return
     refusal = resolve(dataset)
     assert isinstance(refusal, Reason) and last[1] == "Python"

@@ -33,7 +33,7 @@ from torchvision import transforms as T
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader import guesses, lane
+from gofast._loader import iterator_stream, speculation
 from image_data import make_folder
 from same import difference
 
@@ -216,7 +216,7 @@ class Program:
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guesses for batches that are made in no time, too."""
-    monkeypatch.setattr(guesses, "_LEAST_NS", 0)
+    monkeypatch.setattr(speculation, "_LEAST_NS", 0)
 
 
 def states() -> list[Any]:
@@ -316,7 +316,7 @@ def test_no_more_is_made_than_flights_of_known_lists(folder: Path) -> None:
     for _ in range(6):
         next(batches)
     time.sleep(0.3)
-    assert 12 < loader.stats()["made"] <= 2 * (6 + lane._MOST)
+    assert 12 < loader.stats()["made"] <= 2 * (6 + iterator_stream._MOST)
 
 
 def test_a_fork_in_between(folder: Path) -> None:

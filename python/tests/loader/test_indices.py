@@ -24,7 +24,7 @@ from torchvision import datasets, transforms
 
 import gofast
 from gofast._core.reason import Reason
-from gofast._loader.view import View
+from gofast._loader.batch_source import BatchSource
 from image_data import make_folder
 
 X = torch.arange(60, dtype=torch.float32).reshape(20, 3)
@@ -140,7 +140,7 @@ def test_a_subsets_indices(make: Any, name: str, memory: Any) -> None:
         loader = make(shape(dataset), 2)
         assert seen(loader) == seen(DataLoader(shape(theirs(name)), 2))
         if make is gofast.DataLoader:
-            assert isinstance(loader._native_view(), View) == (name in PLAIN)
+            assert isinstance(loader._native_view(), BatchSource) == (name in PLAIN)
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *ODD])

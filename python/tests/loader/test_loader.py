@@ -28,7 +28,7 @@ from torch.utils.data import (
 from fake_stream import ROW_BYTES, Log, Numbers, install
 from gofast import errors
 from gofast._core import engine, warn
-from gofast._loader import flights, lane
+from gofast._loader import in_flight, iterator_stream
 from gofast._loader import iterator as native_iterator
 from gofast._loader.batcher import Batcher
 from gofast.loader import DataLoader, NativeIterator
@@ -234,15 +234,15 @@ def test_bytes_ahead_are_bounded(log: Log, batch_size: int, workers: int) -> Non
     for _ in DataLoader(Numbers(200), batch_size, shuffle=True, num_workers=workers):
         pass
     assert log.most_in_flight > 1
-    largest_flight = max(flights.FLIGHT_BYTES, batch_size * ROW_BYTES)
-    assert log.most_in_flight * batch_size * ROW_BYTES <= flights.FLIGHTS_AHEAD * largest_flight
+    largest_flight = max(in_flight.FLIGHT_BYTES, batch_size * ROW_BYTES)
+    assert log.most_in_flight * batch_size * ROW_BYTES <= in_flight.FLIGHTS_AHEAD * largest_flight
 
 
 def test_pulled_lists_are_bounded_too(log: Log) -> None:
     lists = [[i] * 100 for i in range(30)]
     made = DataLoader(Numbers(30), batch_sampler=lists, num_workers=5, prefetch_factor=4)
     assert values(made) == lists
-    assert log.most_in_flight == flights.FLIGHTS_AHEAD
+    assert log.most_in_flight == in_flight.FLIGHTS_AHEAD
     small = DataLoader(Numbers(30), batch_sampler=[[i] for i in range(30)], num_workers=5, prefetch_factor=4)
     assert len(values(small)) == 30
     assert log.most_in_flight == 20, "lists that are pulled are worked on, where they are small"
@@ -255,7 +255,7 @@ def test_unknown_samplers_run_one_batch_at_a_time(log: Log) -> None:
 
 def test_small_batches_share_flights(log: Log) -> None:
     values(DataLoader(Numbers(800), 1))
-    assert log.submitted <= 3 + 800 // (flights.FLIGHT_BYTES // ROW_BYTES)
+    assert log.submitted <= 3 + 800 // (in_flight.FLIGHT_BYTES // ROW_BYTES)
 
 
 def test_the_first_flight_is_one_batch(log: Log) -> None:
@@ -296,13 +296,13 @@ def test_a_dataset_that_changed_gets_a_new_stream(monkeypatch: pytest.MonkeyPatc
     subset = Subset(gofast.ArrayDataset(torch.arange(10.0).reshape(10, 1)), [1, 2, 3])
     made = gofast.DataLoader(subset, 2, num_workers=1)  # without, writable rows are made on the spot
     opened = []
-    real = lane.Lane._new_batcher
+    real = iterator_stream.IteratorStream._new_batcher
 
-    def new_batcher(self: lane.Lane, before: Any) -> Batcher:
+    def new_batcher(self: iterator_stream.IteratorStream, before: Any) -> Batcher:
         opened.append(real(self, before))
         return opened[-1]
 
-    monkeypatch.setattr(lane.Lane, "_new_batcher", new_batcher)
+    monkeypatch.setattr(iterator_stream.IteratorStream, "_new_batcher", new_batcher)
 
     def epoch() -> list[float]:
         return torch.cat([features for (features,) in made]).flatten().tolist()

@@ -18,7 +18,7 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 import gofast
-from gofast._loader import mixing
+from gofast._loader import mixup
 from same import difference
 
 KINDS: dict[str, Callable[[], Any]] = {
@@ -37,7 +37,7 @@ def both(transform: Any, images: Any, labels: Any) -> tuple[Any, Any]:
     torch.manual_seed(5)
     theirs = [transform(images, labels) for _ in range(4)], torch.rand(1)
     torch.manual_seed(5)
-    with mixing.recycled(mixing.mixers(transform)):
+    with mixup.recycled(mixup.mixers(transform)):
         ours = [transform(images, labels) for _ in range(4)], torch.rand(1)
     return ours, theirs
 
@@ -58,7 +58,7 @@ def test_a_copy_made_meanwhile_has_torchvisions_method(again: Callable[[Any], An
     images, labels = batch(64, 48)
     for make in (KINDS["mixup"], KINDS["cutmix"]):
         one = make()
-        with mixing.recycled(mixing.mixers(one)):
+        with mixup.recycled(mixup.mixers(one)):
             copied = again(one)
             assert vars(one).keys() - vars(make()).keys()  # ours is there
         assert vars(copied).keys() == vars(one).keys() == vars(make()).keys()
@@ -99,8 +99,8 @@ def test_parameters_of_a_subclass(kind: str, params: dict[str, Any]) -> None:
 def test_it_is_ours_that_mixes(monkeypatch: pytest.MonkeyPatch) -> None:
     images, labels = batch(64, 48)
     used: list[Any] = []
-    own = mixing._memory.tensor
-    monkeypatch.setattr(mixing._memory, "tensor", lambda like: used.append(like) or own(like))
+    own = mixup._memory.tensor
+    monkeypatch.setattr(mixup._memory, "tensor", lambda like: used.append(like) or own(like))
     for name in KINDS:
         both(KINDS[name](), images, labels)
     assert len(used) == 12
@@ -108,7 +108,7 @@ def test_it_is_ours_that_mixes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("kind", ["mixup", "cutmix"])
 def test_unusual_batches_are_torchvisions(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mixing._memory, "tensor", lambda like: pytest.fail("mixed here"))
+    monkeypatch.setattr(mixup._memory, "tensor", lambda like: pytest.fail("mixed here"))
     images, labels = batch(64, 48)
     transform = KINDS[kind]()
     for unusual in (
@@ -133,7 +133,7 @@ def test_wrong_batches_raise_the_same() -> None:
     for wrong in ((images[0], labels), (images, labels[:5]), (images, labels.float()[None, None])):
         texts = []
         for used in ([mix], []):
-            with mixing.recycled(used), pytest.raises(ValueError) as caught:
+            with mixup.recycled(used), pytest.raises(ValueError) as caught:
                 mix(*wrong)
             texts.append(str(caught.value))
         assert texts[0] == texts[1]
@@ -146,18 +146,18 @@ def test_another_formula_stays(monkeypatch: pytest.MonkeyPatch) -> None:
         return inpt * params["lam"] if inpt.ndim == 4 else inpt
 
     monkeypatch.setattr(v2.MixUp, name, transform)
-    monkeypatch.setattr(mixing, "_known", weakref.WeakKeyDictionary())
+    monkeypatch.setattr(mixup, "_known", weakref.WeakKeyDictionary())
     images, labels = batch(64, 48)
     mix = v2.MixUp(num_classes=7)
     ours, theirs = both(mix, images, labels)
     assert difference(ours, theirs) == ""
-    assert mixing._of(v2.MixUp) is None
+    assert mixup._of(v2.MixUp) is None
 
 
 def test_held_batches_keep_their_values() -> None:
     images, labels = batch(64, 48)
     transform, held = v2.MixUp(num_classes=7), []
-    with mixing.recycled([transform]):
+    with mixup.recycled([transform]):
         for _ in range(6):
             mixed = transform(images, labels)[0]
             assert mixed.data_ptr() % 64 == 0
@@ -169,14 +169,14 @@ def test_held_batches_keep_their_values() -> None:
 def test_memory_is_used_again() -> None:
     images, labels = batch(64, 48)
     transform, places = v2.MixUp(num_classes=7), set()
-    with mixing.recycled([transform]):
+    with mixup.recycled([transform]):
         for _ in range(10):
             mixed = transform(images, labels)[0]
             places.add(mixed.data_ptr())
     assert len(places) <= 3
     del mixed
     gc.collect()
-    assert len(mixing._memory._free) <= mixing._MOST_FREE
+    assert len(mixup._memory._free) <= mixup._MOST_FREE
 
 
 def test_torchvisions_classes_stay_as_they_are() -> None:
@@ -185,14 +185,14 @@ def test_torchvisions_classes_stay_as_they_are() -> None:
     inside, done = threading.Event(), threading.Event()
 
     def other() -> None:
-        with mixing.recycled([mix]):
+        with mixup.recycled([mix]):
             inside.set()
             done.wait(10)
 
     thread = threading.Thread(target=other)
     thread.start()
     assert inside.wait(10)
-    with mixing.recycled([mix]):
+    with mixup.recycled([mix]):
         assert type(mix) is v2.MixUp and vars(mix) != before
         assert [dict(vars(kind)) for kind in (v2.MixUp, v2.CutMix)] == own
     done.set()
@@ -211,10 +211,10 @@ def test_where_a_function_has_them() -> None:
         def __call__(self, rows: Any) -> Any:
             return rows
 
-    assert mixing.mixers(within) == [mix]
-    assert mixing.mixers(functools.partial(lambda rows, more: more, more=both_of)) == both_of.transforms
-    assert mixing.mixers(Mixing()) == mixing.mixers(Mixing().__call__) == [cut]
-    assert mixing.mixers(default_collate) == []
+    assert mixup.mixers(within) == [mix]
+    assert mixup.mixers(functools.partial(lambda rows, more: more, more=both_of)) == both_of.transforms
+    assert mixup.mixers(Mixing()) == mixup.mixers(Mixing().__call__) == [cut]
+    assert mixup.mixers(default_collate) == []
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
@@ -237,9 +237,9 @@ def test_in_a_loader(num_workers: int) -> None:
 
 def test_a_method_that_the_function_sets_or_deletes_stays_so() -> None:
     mix, other = v2.MixUp(num_classes=7), v2.MixUp(num_classes=7)
-    found = mixing._of(v2.MixUp)
+    found = mixup._of(v2.MixUp)
     assert found is not None
-    with mixing.recycled([mix, other]):
+    with mixup.recycled([mix, other]):
         setattr(mix, found[0], print)
         delattr(other, found[0])
     assert vars(mix)[found[0]] is print and found[0] not in vars(other)

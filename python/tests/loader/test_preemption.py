@@ -122,7 +122,7 @@ def test_what_a_handler_raises_arrives(
             raised += 1
             raise Preempted
 
-    monkeypatch.setattr("gofast._loader.guesses._LEAST_NS", 0)  # guesses for every batch
+    monkeypatch.setattr("gofast._loader.speculation._LEAST_NS", 0)  # guesses for every batch
     handled(preempt)
     step = arrived = 0
     while True:

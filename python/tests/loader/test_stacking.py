@@ -23,8 +23,8 @@ from torchvision import tv_tensors
 
 import gofast
 from gofast._loader import stacking
-from gofast._loader.blocks import Blocks
-from gofast._loader.places import empty
+from gofast._loader.batch_memory import BatchMemory
+from gofast._loader.sample_memory import empty
 from killing import kill_worker
 from same import difference
 
@@ -55,7 +55,7 @@ class Rows(Dataset[Any]):
 
 
 def sample(index: int, shape: tuple[int, ...] = SHAPE) -> torch.Tensor:
-    """A finished sample as a Compose makes it of a late picture."""
+    """A finished sample as a Compose makes it of a lazy image."""
     made = empty(shape, torch.float32)
     made.copy_(torch.arange(made.numel()).reshape(shape) + 1000 * index)
     return made
@@ -434,7 +434,7 @@ def test_without_room_for_more_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> 
     def none(self: Any, slot_bytes: int) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(Blocks, "_add", none)
+    monkeypatch.setattr(BatchMemory, "_add", none)
     batches = list(gofast.DataLoader(Rows(sample), batch_size=9))
     assert difference(torch.cat(batches), torch.stack([plain(i) for i in range(45)])) == ""
 

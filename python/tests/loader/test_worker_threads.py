@@ -76,13 +76,13 @@ def loaded(folder: Path, transform: Any) -> list[Any]:
     return [row for batch in loader for row in batch]
 
 
-def opened_late(folder: Path, transform: Any) -> list[Any]:
+def opened_lazy(folder: Path, transform: Any) -> list[Any]:
     dataset = datasets.ImageFolder(folder, transform, loader=lambda path: gofast.open(path).convert("RGB"))
     return [dataset[i] for i in range(len(dataset))]
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-@pytest.mark.parametrize("way", [indexed, in_batches, loaded, opened_late])
+@pytest.mark.parametrize("way", [indexed, in_batches, loaded, opened_lazy])
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 def test_draws_come_from_the_threads_own(
     way: Callable[[Path, Any], list[Any]], chain: Callable[[], Any], folder: Path, own: OwnGenerators

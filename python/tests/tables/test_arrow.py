@@ -19,7 +19,7 @@ import torch
 import gofast
 from gofast import TableDataset, errors
 from gofast._core import command_operations
-from gofast._tables.columns import verified
+from gofast._tables.column_options import verified
 from reference import assert_same, stored
 
 NUMBERS: list[Any] = [

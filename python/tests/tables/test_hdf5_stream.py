@@ -31,7 +31,7 @@ from gofast import ArrayDataset, errors
 from gofast._core import table_operations
 from gofast._core.memory import Room
 from gofast._tables import blocks, stream_options
-from gofast._tables.blocks import Drawn
+from gofast._tables.blocks import BlockPermutation
 from gofast.typing import HDF5Stream
 from same import difference
 
@@ -52,7 +52,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def order_of(stream: HDF5Stream, epoch: int = 0) -> list[int]:
     """The rows of an epoch, where they stand in the file."""
-    drawn = Drawn(stream.seed if stream.shuffle else None, epoch)
+    drawn = BlockPermutation(stream.seed if stream.shuffle else None, epoch)
     rows = list[int]()
     for window, some in stream._some(drawn):
         rows += [window._place(int(row)).row for row in some]

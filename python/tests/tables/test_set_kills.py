@@ -17,7 +17,7 @@ from torch.utils.data import Dataset
 
 import gofast
 from gofast import errors
-from gofast._sets import making, writer
+from gofast._sets import samples_writer, writer
 from gofast._tables import array_folder
 
 
@@ -54,7 +54,7 @@ def check(path: Path) -> None:
 )
 def test_killed_at_any_moment(kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_BLOCK", 88 * 30)
-    monkeypatch.setattr(making, "_BATCH", 88 * 7)
+    monkeypatch.setattr(samples_writer, "_BATCH", 88 * 7)
     monkeypatch.setattr(writer, "_OFTEN", 0)
     d, fork = random.Random(kills), multiprocessing.get_context("fork")
     of, path, killed, resumed = Slow(), tmp_path / "0", 0, 0
@@ -86,7 +86,7 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_is_written_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "_BATCH", 88 * 7)
+    monkeypatch.setattr(samples_writer, "_BATCH", 88 * 7)
     monkeypatch.setattr(writer, "_OFTEN", 0)
     of, path = Slow(), tmp_path / "set"
     process = multiprocessing.get_context("fork").Process(target=make, args=(of, path))

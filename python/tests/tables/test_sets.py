@@ -30,7 +30,7 @@ from gofast import errors
 from gofast._command.main import main
 from gofast._core.reason import Reason
 from gofast._loader.native_dataset import resolve
-from gofast._sets import files, writer
+from gofast._sets import set_files, writer
 from gofast._tables import array_folder
 from records import example, framed
 from same import difference, seeded
@@ -494,7 +494,7 @@ def test_it_goes_on_behind_what_is_written(
     monkeypatch.setattr(writer, "_BLOCK", 100)
     of, path = Broken(40, lambda i: (torch.full((5,), i), i)), tmp_path / "set"
     of.error = error
-    monkeypatch.setattr("gofast._sets.making._BATCH", 48 * 6)
+    monkeypatch.setattr("gofast._sets.samples_writer._BATCH", 48 * 6)
     with pytest.raises(type(error)):
         gofast.preprocess(of, path)
     with pytest.raises(errors.NotFoundError, match=r"unfinished: .*goes on there"):
@@ -512,7 +512,7 @@ def test_it_goes_on_behind_what_is_written(
 
 def test_damaged_samples_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_BLOCK", 200)
-    monkeypatch.setattr("gofast._sets.making._BATCH", 48)
+    monkeypatch.setattr("gofast._sets.samples_writer._BATCH", 48)
     monkeypatch.setattr(writer, "_OFTEN", 0)
     for seed in range(30):
         d, path = random.Random(seed), tmp_path / str(seed)
@@ -663,7 +663,7 @@ ODD = [
 
 
 def test_a_forged_description_reads_nothing_that_is_not_there(whole: Path) -> None:
-    (info, _), d = files.read(str(whole)), random.Random(4)
+    (info, _), d = set_files.read(str(whole)), random.Random(4)
     told: Any = json.loads(info.line())
     refused = 0
     for _ in range(1500):
@@ -709,7 +709,7 @@ def test_files_that_are_not_as_they_were_written(whole: Path, capsys: pytest.Cap
 
 
 def test_forged_checksums(whole: Path) -> None:
-    info, said = files.read(str(whole))
+    info, said = set_files.read(str(whole))
     (line,), told = said.lines, json.loads(info.line())
     sums: dict[str, Any] = json.loads(line)
     (stop, sha256), label = sums["image"], sums["label"]

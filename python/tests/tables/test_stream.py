@@ -27,7 +27,7 @@ import gofast.stream
 from gofast import TableDataset, errors
 from gofast._core.memory import Room
 from gofast._tables import blocks, stream_options, stream_pieces, stream_source
-from gofast._tables.blocks import Drawn
+from gofast._tables.blocks import BlockPermutation
 from gofast.typing import TableStream
 
 SMALL = 1 << 20
@@ -222,7 +222,7 @@ def test_the_order_is_the_seeds_and_the_epochs(table: tuple[Path, TableDataset])
     assert mapped(streamed(path, shuffle="block", seed=8), want, 100) != first
     again = pickle.loads(pickle.dumps(stream))
     assert mapped(again, want, 100) == second
-    assert len(stream._order(stream._open(), blocks.Drawn(9, 0)).windows) > 1
+    assert len(stream._order(stream._open(), blocks.BlockPermutation(9, 0)).windows) > 1
 
 
 def test_without_a_seed_torchs_generator_gives_it(table: tuple[Path, TableDataset]) -> None:
@@ -520,7 +520,7 @@ def test_the_next_window_is_decoded_while_batches_go_out(
     numbers = np.random.default_rng(0).normal(size=(60_000, 4))
     pd.DataFrame(numbers).add_prefix("x").to_parquet(path, row_group_size=500)
     stream = Stream(path, memory=SMALL, label=None, shuffle="block", seed=0)
-    order = stream._order(stream._open(), Drawn(0, 0))
+    order = stream._order(stream._open(), BlockPermutation(0, 0))
     ends = np.cumsum([window.rows for window in order.windows])
     begin = stream_source.StreamSource._begin
 
@@ -583,7 +583,7 @@ def test_workers_count_the_rows_once(
     stream = streamed(path)
     pieces = stream_pieces.StreamPieces._write
 
-    def noted(self: stream_pieces.StreamPieces, found: stream_pieces.Found) -> None:
+    def noted(self: stream_pieces.StreamPieces, found: stream_pieces.CountedPieces) -> None:
         with path.with_suffix(".counts").open("a") as file:
             file.write("counted\n")
         pieces(self, found)

@@ -83,7 +83,7 @@ def test_the_order_is_that_of_windows(
 def test_rows_are_permuted_as_numpy_does(rows: int) -> None:
     order = blocks.BlockOrder([3, rows], rows, rows + 5, 7)
     places = np.random.default_rng(rows).integers(-(2**62), 2**62, rows)
-    window = blocks.Window(1, [1], rows)
+    window = blocks.WindowPlan(1, [1], rows)
     words = np.random.SeedSequence([rows + 5, 7, 2])
     want = np.random.Generator(np.random.PCG64(words)).permutation(places)
     got = order.rows(blocks.Stretch(window, 0, rows), places.copy())

@@ -20,7 +20,7 @@ import pytest
 import fresh
 import gofast
 from gofast import errors
-from gofast._core import records as core_records
+from gofast._core import tfrecord_index as core_records
 from records import Value, example, framed
 
 Record = dict[str, Value]

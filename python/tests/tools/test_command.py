@@ -25,10 +25,10 @@ from PIL import Image
 import gofast
 import records
 from gofast import errors
-from gofast._command import cache, doctor, main, output, verify, watched
+from gofast._command import cache, doctor, main, output, script_loader, verify
 from gofast._core.machine import MemoryUse
 from gofast._tables import hdf5_verify
-from gofast._tables.columns import verified
+from gofast._tables.column_options import verified
 
 COMMAND = [sys.executable, "-c", "import sys; from gofast._command.main import main; sys.exit(main())"]
 TESTS = Path(__file__).parents[1]
@@ -416,7 +416,7 @@ def test_a_script_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     arguments = sys.argv[:]
-    found = watched.loader_of(str(script), ["--epochs", "3"])
+    found = script_loader.loader_of(str(script), ["--epochs", "3"])
     loader = found.loader
     assert loader.batch_size == 4 and sys.argv == arguments
     with found.as_main():  # where workers that are not forked find the classes of their dataset
@@ -428,10 +428,10 @@ def test_a_script_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert len(list(loader)) == 25  # and is watched no more
     script.write_text("print('no loader')")
     with pytest.raises(gofast.errors.OptionError, match="without a loop"):
-        watched.loader_of(str(script), [])
+        script_loader.loader_of(str(script), [])
     script.write_text("raise SystemExit(3)")
     with pytest.raises(SystemExit):
-        watched.loader_of(str(script), [])
+        script_loader.loader_of(str(script), [])
     assert "ended with status 3, without a loop" in capsys.readouterr().err
 
 

@@ -26,13 +26,13 @@ from torchvision import transforms as T
 import gofast
 import planted
 from gofast._core.machine import Machine, MemoryUse
-from gofast._doctor import anatomy, apart, diagnosis, loaders, trials
-from gofast._doctor.consume import Run, consume, nothing
+from gofast._doctor import anatomy, diagnosis, isolation, loaders, trials
+from gofast._doctor.cache_trial import CacheTrial
 from gofast._doctor.diagnosis import diagnose
 from gofast._doctor.facts import Facts
-from gofast._doctor.keeping import Keeping
 from gofast._doctor.loaders import is_native, starting
 from gofast._doctor.remedies import Offer, offered
+from gofast._doctor.training_loop import Run, consume, nothing
 from gofast._doctor.variants import in_arrays, larger_batches
 from gofast._doctor.verdicts import Remedy
 from gofast.errors import OptionError
@@ -234,7 +234,7 @@ def nobody_is_left() -> bool:
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("step", [None, planted.quick_step])
 def test_a_loader_that_hangs(workers: int, step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_PATIENCE", -0.5)
+    monkeypatch.setattr(isolation, "_PATIENCE", -0.5)
     # So long does torch wait for a worker to end.
     monkeypatch.setattr(torch.utils.data._utils, "MP_STATUS_CHECK_INTERVAL", 0.2)
     begin = time.monotonic()
@@ -401,7 +401,7 @@ def test_an_error_keeps_what_was_measured_before_it() -> None:
             raise ValueError("at last")
 
     kept = Run()
-    outcome = apart.apart(work, 5, kept)
+    outcome = isolation.apart(work, 5, kept)
     assert outcome.error == "ValueError: at last"
     assert outcome.value.batches == 9 and len(outcome.value.steps) == 7
 
@@ -438,7 +438,7 @@ def test_samples_that_look_random_are_not_made_once(draw: Any, random_ones: bool
     def work() -> str:
         return type(in_arrays(DataLoader(Flipped(draw), 4), 1e9)).__module__
 
-    outcome = apart.apart(work, 5)
+    outcome = isolation.apart(work, 5)
     assert ("look random" in outcome.error) == random_ones
     assert random_ones or outcome.value.startswith("gofast")
 
@@ -493,7 +493,7 @@ def test_where_no_cache_is_tried(tmp_path: Path) -> None:
     offer = offered(pictures(tmp_path, T.Resize((64, 64)), ending="gif"), "cache")
     assert offer is not None and offer.build is None and "Pillow decodes them" in offer.remedy.untried
     facts = pictures(tmp_path, T.Resize((64, 64)))
-    facts.__dict__["keeping"] = Keeping("ImageFiles", 40, 3 << 28)
+    facts.__dict__["keeping"] = CacheTrial("ImageFiles", 40, 3 << 28)
     offer = offered(facts, "cache")
     assert offer is not None and offer.build is None and "805.3 MB of memory, more" in offer.remedy.untried
     facts.memory = MemoryUse(4 << 30, 3 << 29, "machine")
@@ -595,15 +595,15 @@ def _from_a_fork_server() -> int | None:
 
 def test_a_process_that_has_a_fork_server_already() -> None:
     def work() -> Any:
-        outcome = apart.apart(_from_a_fork_server, 5)
+        outcome = isolation.apart(_from_a_fork_server, 5)
         return _from_a_fork_server(), outcome.error or outcome.value
 
-    assert apart.apart(work, 10).value == (0, 0)
+    assert isolation.apart(work, 10).value == (0, 0)
 
 
 def test_a_fork_while_a_thread_drops_a_semaphore(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one does that has fed a queue to spawned workers: it holds the lock of the resource tracker."""
-    monkeypatch.setattr(apart, "_PATIENCE", 5.0)
+    monkeypatch.setattr(isolation, "_PATIENCE", 5.0)
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -615,7 +615,7 @@ def test_a_fork_while_a_thread_drops_a_semaphore(monkeypatch: pytest.MonkeyPatch
     thread.start()
     held.wait()
     try:
-        outcome = apart.apart(lambda: type(multiprocessing.get_context("spawn").Lock()).__name__, 0.5)
+        outcome = isolation.apart(lambda: type(multiprocessing.get_context("spawn").Lock()).__name__, 0.5)
     finally:
         over.set()
         thread.join()
@@ -636,7 +636,7 @@ def test_a_process_that_has_computed_with_threads(workers: int, step: Any, roomy
     """OpenMP's threads do not survive a fork: a child that computes with several waits for ever."""
     torch.set_num_threads(2)
     torch.ones(1 << 22).add_(1)
-    assert apart.forks_stand_still()
+    assert isolation.forks_stand_still()
     report = diagnose(DataLoader(Asking(), 4, num_workers=workers), step, 0.5, roomy, rounds=1)
     assert report.code != "failed", str(report)
     assert any("do not survive a fork" in note for note in report.notes)

@@ -15,11 +15,11 @@ from PIL import Image
 from torch.utils.data import DataLoader
 
 import gofast
-from gofast._doctor.composes import built
 from gofast._doctor.facts import Facts
+from gofast._doctor.rebuilt_transforms import built
 from gofast._doctor.remedies import FITTING, offered
 from gofast._doctor.scope import Scope
-from gofast._doctor.stacks import Seen
+from gofast._doctor.stacks import StackSamples
 from gofast._doctor.verdicts import Verdict
 from same import difference
 
@@ -170,7 +170,7 @@ def batches(loader: Any) -> list[Any]:
 
 
 def recorded(loader: Any, names: dict[str, Any], decoding: float = 0.0) -> Facts:
-    seen = Seen(batches=1, samples=4, stages={"decode": (decoding, 0.0)})
+    seen = StackSamples(batches=1, samples=4, stages={"decode": (decoding, 0.0)})
     scope = Scope(loader, {k: v for k, v in names.items() if k != "__builtins__"}, "train.py --epochs 2")
     return Facts(loader, 0, False, 2, None, True, stacks=seen, names=scope, comparing=20.0)
 

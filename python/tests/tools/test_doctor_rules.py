@@ -12,13 +12,13 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from gofast._core.machine import MemoryUse
-from gofast._doctor.consume import Run, Simulated, consume
 from gofast._doctor.facts import Facts
 from gofast._doctor.processes import Process
 from gofast._doctor.remedies import FITTING, offered
 from gofast._doctor.rules import judge
-from gofast._doctor.stacks import Seen
+from gofast._doctor.stacks import StackSamples
 from gofast._doctor.steps import Looks, Steps, Threads
+from gofast._doctor.training_loop import Run, Simulated, consume
 from gofast._doctor.verdicts import Verdict
 
 GAINS = {"threads": 3.0, "batch_size": 5.0, "fewer_workers": 1.4}
@@ -35,7 +35,7 @@ def measured(run: Run, stages: dict[str, Any], interval: float = 0.05, **more: A
     """A hundred batches of 32 samples, with seconds a batch for each stage, or those and of them waiting."""
     pairs = {k: v if isinstance(v, tuple) else (v, 0.0) for k, v in stages.items()}
     fields = {k: more.pop(k) for k in ("slow", "lines", "looks", "named") if k in more}
-    found = Seen(100, 3200, {k: (100 * t, 100 * b) for k, (t, b) in pairs.items()}, **fields)
+    found = StackSamples(100, 3200, {k: (100 * t, 100 * b) for k, (t, b) in pairs.items()}, **fields)
     flat = Run([interval] * 100, [0.0] * 100, [1e-3], seconds=100 * interval, batches=100, samples=3200)
     known = {"loader": LOADER, "workers": 0, "native": False, "cores": 2, "memory": None, "simulated": False}
     return Facts(run=run, flat=flat, stacks=found, **{**known, **more})

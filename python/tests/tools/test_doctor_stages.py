@@ -24,7 +24,7 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast._doctor import stacks, stages
-from gofast._doctor.stacks import Seen, Stacks
+from gofast._doctor.stacks import Stacks, StackSamples
 
 seen: list[tuple[str, bool]] = []
 known: dict[Any, str] = {}
@@ -233,17 +233,17 @@ def test_a_sample_is_as_long_as_it_was_seen(often: int, slow: int) -> None:
 
 
 def test_what_workers_tell_adds_up(tmp_path: Path) -> None:
-    one = Seen(1, 4, {"own": (1.0, 0.5)}, [0.3], Counter(a=2), 10)
-    other = Seen(2, 8, {"own": (2.0, 0.0), "read": (1.0, 1.0)}, [0.7], Counter(a=1), 5)
+    one = StackSamples(1, 4, {"own": (1.0, 0.5)}, [0.3], Counter(a=2), 10)
+    other = StackSamples(2, 8, {"own": (2.0, 0.0), "read": (1.0, 1.0)}, [0.7], Counter(a=1), 5)
     for at, seen in enumerate((one, other)):
         (tmp_path / f"{at}.seen").write_bytes(pickle.dumps(seen))
     (tmp_path / "2.seen.new").write_bytes(b"half a rep")
     found = stacks.told(str(tmp_path))
     found.slow.sort()
-    assert found == Seen(3, 12, {"own": (3.0, 0.5), "read": (1.0, 1.0)}, [0.3, 0.7], Counter(a=3), 15)
+    assert found == StackSamples(3, 12, {"own": (3.0, 0.5), "read": (1.0, 1.0)}, [0.3, 0.7], Counter(a=3), 15)
 
 
-def test_late_pictures_are_decoded(tmp_path: Path) -> None:
+def test_lazy_pictures_are_decoded(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     Image.new("RGB", (8, 8)).save(path)
     code = type(gofast.open(path)).load.__code__

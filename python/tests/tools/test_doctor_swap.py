@@ -19,11 +19,11 @@ from torchvision import transforms as T
 from torchvision.io import read_image
 
 import gofast
-from gofast._doctor import opened
+from gofast._doctor import opened_files
 from gofast._doctor.differences import difference
 from gofast._doctor.facts import Facts
-from gofast._doctor.stacks import Seen
-from gofast._doctor.swap import Plan
+from gofast._doctor.replacement import Replacement
+from gofast._doctor.stacks import StackSamples
 
 N = 40
 STILL = T.Compose([T.Resize(24), T.CenterCrop(24), T.ToTensor()])
@@ -129,8 +129,8 @@ TABLES: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-def planned(loader: Any, decoding: float = 0.0) -> Plan:
-    seen = Seen(batches=1, samples=4, stages={"decode": (decoding, 0.0)})
+def planned(loader: Any, decoding: float = 0.0) -> Replacement:
+    seen = StackSamples(batches=1, samples=4, stages={"decode": (decoding, 0.0)})
     found = Facts(loader, 0, False, 2, None, True, stacks=seen, comparing=20.0).plan
     assert found is not None
     return found
@@ -139,9 +139,9 @@ def planned(loader: Any, decoding: float = 0.0) -> Plan:
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(name: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
-    monkeypatch.setattr(opened, "by_script", {})
+    monkeypatch.setattr(opened_files, "by_script", {})
     make, options = TABLES[name]
-    with opened.noted(opened.by_script):
+    with opened_files.noted(opened_files.by_script):
         dataset = make(Path())
     loader = DataLoader(dataset, 8, shuffle=True)
     found = planned(loader)
@@ -337,7 +337,7 @@ def test_pictures(transform: Any, labels: bool, code: str, home: Path) -> None:
 
 def test_pictures_that_pillow_does_not_decode(home: Path) -> None:
     dataset = Rows([str(path) for path in home.glob("photos/*/*.jpg")], lambda t, i: read_image(t[i]))
-    seen = Seen(batches=1, samples=4, stages={"decode:torchvision": (0.1, 0.0)})
+    seen = StackSamples(batches=1, samples=4, stages={"decode:torchvision": (0.1, 0.0)})
     assert Facts(DataLoader(dataset, 8), 0, False, 2, None, True, stacks=seen).plan is None
 
 

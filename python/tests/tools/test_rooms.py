@@ -4,8 +4,11 @@ functions, and those that only a type checker sees."""
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 import gofast
 
@@ -18,8 +21,8 @@ ARROWS: dict[str, set[str]] = {
     "_loader": {"errors", "_core"},
     "_tables": {"errors", "_core", "_loader"},
     "_plan": {"errors", "_core", "_loader"},
-    "_late": {"errors", "_core", "_loader"},
-    "_images": {"errors", "_core", "_loader", "_plan", "_late"},
+    "_lazy": {"errors", "_core", "_loader"},
+    "_images": {"errors", "_core", "_loader", "_plan", "_lazy"},
     "_device": {"errors", "_core", "_loader"},
     "_sets": {"errors", "_core", "_loader", "_tables", "_plan", "_images", ""},  # "" for its DataLoader
     "_doctor": {"errors", "_core", "_loader", ""},  # it tries the public classes instead of the user's
@@ -123,3 +126,24 @@ def test_every_room_is_known_and_packed() -> None:
         "gofast",
         *(f"gofast.{name}" for name in rooms),
     }
+
+
+def test_each_room_has_a_readme_that_names_its_files() -> None:
+    """Files that are gone, or that have other names now, send a newcomer astray."""
+    root = PACKAGE.parents[1]
+    if not (root / "gofast").is_dir():
+        pytest.skip("the sources are not here")
+    rooms = [*PACKAGE.glob("_*/__init__.py"), *root.glob("gofast/*/README.md"), root / "pybind/README.md"]
+    for room in {path.parent for path in rooms}:
+        text = (room / "README.md").read_text()
+        named = re.findall(r"`([\w/*.-]+\.(?:py|go|c|h|cu))`", text)
+        assert named, room
+        for name in named:
+            assert [*room.glob(name), *root.glob(name)], f"{room}: {name}"
+    known = [
+        PACKAGE,
+        root / "gofast",
+        *(path for top in (PACKAGE, root / "gofast") for path in top.rglob("*/")),
+    ]
+    for name in re.findall(r"`([\w/*.-]+\.(?:py|go|c|h|cu))`", (root / "ARCHITECTURE.md").read_text()):
+        assert any([*folder.glob(name)] for folder in known), name

@@ -1,0 +1,95 @@
+//go:build python
+
+// Pictures that are made of what Python holds. The bytes objects are the caller's, and stay for as long as the call.
+#include "functions.h"
+
+#include "../../gofast/image/jpeg/header.h"
+#include "../../gofast/image/lazy.h"
+#include "../../gofast/image/picture/format.h"
+#include "../../gofast/source/kept/kept.h"
+
+// A picture (data, width, height, recorded): a file's bytes, where width is 0, or RGBX rows; and what was recorded.
+static int lazy_of(PyObject *picture, gf_lazy *lazy) {
+    char *data, *recorded;
+    Py_ssize_t size, words;
+    long long a[2];
+    if (!PyTuple_Check(picture) || PyTuple_Size(picture) != 4) {
+        PyErr_SetString(PyExc_TypeError, "takes a picture");
+        return 0;
+    }
+    PyObject *const sides[] = {PyTuple_GetItem(picture, 1), PyTuple_GetItem(picture, 2)};
+    if (PyBytes_AsStringAndSize(PyTuple_GetItem(picture, 0), &data, &size) || !gf_integers(sides, 2, 2, a) ||
+        PyBytes_AsStringAndSize(PyTuple_GetItem(picture, 3), &recorded, &words))
+        return 0;
+    int is_rows = a[0] > 0 && a[1] > 0 && a[0] <= INT32_MAX && a[1] <= (size - GF_FORMAT_SLACK) / 4 / a[0];
+    if ((a[0] && !is_rows) || words % (Py_ssize_t)sizeof(gf_recorded)) {
+        PyErr_SetString(PyExc_ValueError, "not such a picture");
+        return 0;
+    }
+    *lazy = (gf_lazy){.data = (const uint8_t *)data, .size = (size_t)size, .width = (int32_t)a[0], .height = (int32_t)a[1],
+                      .recorded = (const gf_recorded *)(const void *)recorded, .n = words / (Py_ssize_t)sizeof(gf_recorded)};
+    return 1;
+}
+
+// make_sample(picture, view, record, x): makes a sample of the view's first dataset at x. (code, text).
+PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    gf_lazy lazy;
+    long long a[3];
+    if (n != 4) return PyErr_Format(PyExc_TypeError, "takes 4 arguments (%zd given)", n);
+    if (!lazy_of(args[0], &lazy) || !gf_integers(args + 1, 3, 3, a)) return NULL;
+    const gf_image_program *p = POINTER(const gf_view, a[0])->parts[0].program;
+    gf_fault fault = {0};
+    PyThreadState *state = PyEval_SaveThread();
+    int32_t code = gf_lazy_sample(p, &lazy, POINTER(const int32_t, a[1]), POINTER(uint8_t, a[2]), &fault);
+    PyEval_RestoreThread(state);
+    return Py_BuildValue("is", code, fault.text);
+}
+
+// kept_place(name, keys, count): where a name's record is noted; -1 where there is no room.
+PyObject *gf_py_kept_place(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *name;
+    long long a[2];
+    if (n != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &name, NULL) || !gf_integers(args + 1, 2, 2, a)) return NULL;
+    return PyLong_FromLongLong(gf_kept_place(POINTER(_Atomic uint64_t, a[0]), a[1], name));
+}
+
+// jpeg_header(data, length): of a file of that length, which begins with data: width, height, components, and where the header
+// ends; None where Pillow must read it: it does not end there, says no such thing, or has something that Pillow reads at once.
+PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    long long length;
+    if (n != 2) return PyErr_Format(PyExc_TypeError, "takes 2 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 1, 1, &length)) return NULL;
+    if (length < size) return PyErr_Format(PyExc_ValueError, "a file is no shorter than its beginning");
+    gf_jpeg_header header;
+    gf_fault fault = {0};
+    if (gf_jpeg_header_read((const uint8_t *)data, (size_t)size, (size_t)length, &header, &fault) || header.asks_exif) Py_RETURN_NONE;
+    return Py_BuildValue("iiin", header.width, header.height, header.components, (Py_ssize_t)header.end);
+}
+
+// make_pixels(picture, width, height, channels, pass_order, max_pixels): the pixels, as
+// bytes; or (code, text). Rows of four bytes have slack behind them, so that they may be given here again.
+PyObject *gf_py_make_pixels(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    gf_lazy lazy;
+    long long a[5];
+    if (n != 6) return PyErr_Format(PyExc_TypeError, "takes 6 arguments (%zd given)", n);
+    if (!lazy_of(args[0], &lazy) || !gf_integers(args + 1, 5, 5, a)) return NULL;
+    if (a[0] < 1 || a[1] < 1 || a[0] > INT32_MAX || a[1] > GF_CANVAS_MOST_PIXELS / a[0] || (a[2] != 1 && a[2] != 3 && a[2] != 4) || a[3] < 0 || a[3] >= GF_ORDERS)
+        return PyErr_Format(PyExc_ValueError, "no pixels of that size");
+    PyObject *made = PyBytes_FromStringAndSize(NULL, a[0] * a[1] * a[2] + (a[2] == 4 ? GF_FORMAT_SLACK : 0));
+    if (!made) return NULL;
+    uint8_t *x = (uint8_t *)PyBytes_AsString(made); // nobody else has seen the object
+    gf_fault fault = {0};
+    PyThreadState *state = PyEval_SaveThread();
+    int32_t code = gf_lazy_pixels(&lazy, (int32_t)a[3], a[4], (int32_t)a[0], (int32_t)a[1], (int32_t)a[2], x, &fault);
+    PyEval_RestoreThread(state);
+    if (!code) return made;
+    Py_DECREF(made);
+    return Py_BuildValue("is", code, fault.text);
+}

@@ -1,0 +1,289 @@
+"""TFRecord files: the index that the core made of them, mapped, and the values of features."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import mmap
+import os
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from multiprocessing.context import get_spawning_popen
+from multiprocessing.reduction import DupFd
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import errors
+from . import engine, tfrecord_operations
+from .cache_folder import own_index
+from .descriptors import OwnedDescriptors
+from .patterns import Paths, files_of
+from .stamp import Stamp
+from .tfrecord_operations import Feature, RecordsMade
+from .warn import warn
+
+_KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
+_GAP = 4 << 10  # bytes between two values that cost less than a call
+
+_Place = tuple[int, int]  # offset and length
+
+
+class RecordsOptions(NamedTuple):
+    """What was opened.
+
+    Attributes:
+        paths: absolute ones.
+        features: names; None: all.
+        compression: "", "gzip" or "zlib".
+        kept: where the index is; None: where gofast keeps its own.
+    """
+
+    paths: list[str]
+    features: list[str] | None
+    compression: str
+    kept: str | None
+
+
+class Column:
+    """One feature of all records.
+
+    Attributes:
+        values: of all records: float32 or int64 [n]; of bytes their places, int64 [n, 3]: file, offset and
+            length (``gofast/source/reader/extent.h``).
+        starts: int64 [records + 1], where each record's values begin.
+        has: uint8 [records], 1 where the record has the feature.
+    """
+
+    def __init__(self, memory: mmap.mmap, feature: Feature, records: int) -> None:
+        self.name, self.kind = feature["name"], feature["kind"]
+        words = 3 if self.kind == "byte" else 1
+        kind = np.float32 if self.kind == "float" else np.int64
+        self.values: npt.NDArray[Any] = np.frombuffer(memory, kind, words * feature["values"], feature["at"])
+        if words == 3:
+            self.values = self.values.reshape(-1, 3)
+        self.starts = np.frombuffer(memory, np.int64, records + 1, feature["starts"])
+        self.has = np.frombuffer(memory, np.uint8, records, feature["has"])
+
+    def of(self, record: int) -> npt.NDArray[Any]:
+        """The values of a record, in memory of its own."""
+        return np.array(self.values[self.starts[record] : self.starts[record + 1]])
+
+    def each(self) -> int:
+        """How many values each record has; -1 where they differ, or a record has none."""
+        counts = np.diff(self.starts)
+        if not len(counts):
+            return 1
+        return int(counts[0]) if self.has.all() and (counts == counts[0]).all() else -1
+
+
+class TFRecordIndex:
+    """Records of TFRecord files, by number.
+
+    Copies in one process share it, and so do processes that are forked or spawned from this one. Of any other
+    pickle the files are read again.
+
+    Attributes:
+        count: records.
+        columns: the features that were asked for, by name.
+    """
+
+    def __init__(self, fd: int, schema: RecordsMade, asked: RecordsOptions) -> None:
+        self._fd, self._schema, self.asked = fd, schema, asked
+        self._owned = OwnedDescriptors(fd)
+        self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
+        self._stamps = [Stamp.crossed(file["stamp"]) for file in schema["files"]]
+        counts = [file["records"] for file in schema["files"]]
+        self.count = sum(counts)
+        self._ends = np.cumsum(counts)
+        self.columns = {c["name"]: Column(self._bytes, c, self.count) for c in schema["columns"]}
+
+    @classmethod
+    def open(
+        cls,
+        paths: Paths,
+        features: Sequence[str] | None,
+        compression: str | None = None,
+        index: str | Path | None = None,
+    ) -> TFRecordIndex:
+        """Reads files once, or maps what an earlier reading kept, if nothing changed.
+
+        Raises:
+            OptionError: no files, or an option makes no sense.
+            NotFoundError, ReadError: a file, or the index that was asked for.
+            DamagedError: a file is not whole, or a checksum differs.
+            UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord``.
+        """
+        if compression not in (None, "", "gzip", "zlib"):
+            raise errors.OptionError(f'compression_type={compression!r} is not "gzip", "zlib" or None')
+        kept = None if index is None or _is_of_others(index) else os.path.abspath(os.fspath(index))
+        names = None if features is None else list(features)
+        return cls._made(RecordsOptions(files_of(paths), names, compression or "", kept))
+
+    @classmethod
+    def _made(cls, asked: RecordsOptions) -> TFRecordIndex:
+        own = None
+        if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
+            own = own_index("tfrecord", [asked.paths, asked.features])
+        config: tfrecord_operations.RecordsRequest = {
+            "paths": asked.paths,
+            "features": asked.features,
+            "compression": asked.compression,
+            "threads": engine.threads(),
+            "index": asked.kept or own or "",
+        }
+        label = f"indexing {len(asked.paths)} TFRecord files"
+        try:
+            made = tfrecord_operations.index(config, label)
+        except (errors.ReadError, errors.LimitError, errors.OptionError) as error:
+            if own is None or error.path is None or not error.path.startswith(own):
+                raise
+            config["index"] = ""  # where gofast would keep it, nothing can be written
+            made = tfrecord_operations.index(config, label)
+        if asked.kept is not None and not made["kept"]:
+            why = "a file was written within the last two seconds, and may change without a trace"
+            if asked.compression:
+                why = "of compressed files it would be as large as their content"
+            warn(f"index={asked.kept!r} was not written: {why}", once=f"index {asked.kept}: {why}")
+        return cls(made["fd"], made, asked)
+
+    def place(self, record: int) -> str:
+        """What errors call a record: its file, and its number there."""
+        file = int(np.searchsorted(self._ends, record, "right"))
+        return f"{self.asked.paths[file]}[{record - (int(self._ends[file - 1]) if file else 0)}]"
+
+    def places(self) -> list[str]:
+        """All of them."""
+        files = zip(self.asked.paths, self._schema["files"], strict=True)
+        return [f"{path}[{number}]" for path, file in files for number in range(file["records"])]
+
+    def column(self, name: str) -> Column:
+        """A feature that was asked for.
+
+        Raises:
+            SchemaError: no record has it.
+        """
+        found = self.columns.get(name)
+        if found is None or (found.kind == "" and self.count):
+            has = ", ".join(map(repr, self._schema["first"])) or "no features"
+            raise errors.SchemaError(
+                f"{self.asked.paths[0]}: no record has a feature {name!r}; the first one has {has}"
+            ).at(path=self.asked.paths[0], column=name)
+        return found
+
+    def missing(self, name: str, record: int) -> errors.MissingValueError:
+        """The error for a record without a feature."""
+        said = f"{self.place(record)}: the record has no feature {name!r}"
+        return errors.MissingValueError(said).at(row=record, column=name)
+
+    def contents(self, column: Column, record: int) -> list[bytes]:
+        """The values of a feature of bytes; see `values`."""
+        return self.values([column], record)[0]
+
+    def values(self, columns: Sequence[Column], record: int) -> list[list[bytes]]:
+        """The values of features of bytes. The record's file is opened once.
+
+        Raises:
+            ChangedError: the file is not what it was.
+            NotFoundError, ReadError: it cannot be read.
+        """
+        places = [c.values[c.starts[record] : c.starts[record + 1]].tolist() for c in columns]
+        if not any(places):
+            return [[] for _ in columns]
+        read = self._inflated if self.asked.compression else self._on_disk
+        file = next(each[0][0] for each in places if each)
+        found = read(file, sorted({(offset, length) for each in places for _, offset, length in each}))
+        return [[found[offset, length] for _, offset, length in each] for each in places]
+
+    def _inflated(self, file: int, places: Iterable[_Place]) -> dict[_Place, bytes]:
+        start = self._schema["files"][file]["inflated"]
+        return {(at, length): self._bytes[start + at : start + at + length] for at, length in places}
+
+    def _on_disk(self, file: int, places: Sequence[_Place]) -> dict[_Place, bytes]:
+        path, was = self.asked.paths[file], self._stamps[file]
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not block
+            try:
+                now = Stamp.of(os.fstat(fd))
+                found = _read(fd, places) if now == was else {}
+            finally:
+                os.close(fd)
+        except OSError as error:
+            kind = errors.NotFoundError if isinstance(error, FileNotFoundError) else errors.ReadError
+            raise kind(f"{path}: {error.strerror}").at(path=path, offset=places[0][0]) from error
+        if now != was or any(len(data) != length for (_, length), data in found.items()):
+            said = f"{path}: the file changed since it was indexed: make the dataset again"
+            raise errors.ChangedError(said).at(path=path)
+        return found
+
+    def stamps(self) -> bytes:
+        """The files' stamps, as C reads them."""
+        return b"".join(struct.pack("=qqqQ", *stamp) for stamp in self._stamps)
+
+    def inflated(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+        """Where the content of each compressed file lies in memory, and how long it is."""
+        base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
+        held = self._schema["files"]
+        starts = np.array([base + file["inflated"] for file in held], np.uint64)
+        return starts, np.array([file["bytes"] for file in held], np.uint64)
+
+    def _digest(self) -> str:
+        (end,) = struct.unpack("=q", self._bytes[8:16])  # behind it are the stamps: another copy's may differ
+        return hashlib.blake2b(memoryview(self._bytes)[:end], digest_size=16).hexdigest()
+
+    def __copy__(self) -> TFRecordIndex:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TFRecordIndex:
+        return self  # nobody writes to it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if get_spawning_popen() is not None:
+            return _handed, (DupFd(self._fd), self._schema, self.asked)
+        return _read_again, (self.asked, self._digest())
+
+
+def _read(fd: int, places: Sequence[_Place]) -> dict[_Place, bytes]:
+    """Bytes of a file, by place. Those that lie close to each other are read at once."""
+    found: dict[_Place, bytes] = {}
+    first = 0
+    for i, (offset, length) in enumerate(places):
+        end = offset + length
+        if i + 1 < len(places) and places[i + 1][0] - end <= _GAP:
+            continue
+        begin = places[first][0]
+        data = os.pread(fd, end - begin, begin)
+        for at, size in places[first : i + 1]:
+            found[at, size] = data[at - begin : at - begin + size]
+        first = i + 1
+    return found
+
+
+def _handed(fd: Any, schema: RecordsMade, asked: RecordsOptions) -> TFRecordIndex:
+    return TFRecordIndex(fd.detach(), schema, asked)
+
+
+def _read_again(asked: RecordsOptions, digest: str) -> TFRecordIndex:
+    records = TFRecordIndex._made(asked)
+    if records._digest() != digest:
+        said = f"{asked.paths[0]}: other records than when the dataset was pickled"
+        raise errors.ChangedError(said).at(path=asked.paths[0])
+    return records
+
+
+def _size(paths: Sequence[str]) -> int:
+    with contextlib.suppress(OSError):  # the core says so
+        return sum(map(os.path.getsize, paths))
+    return 0
+
+
+def _is_of_others(index: str | Path) -> bool:
+    """Whether it is an index of the tfrecord package: offsets and lengths in text, not needed here."""
+    try:
+        with open(index, "rb") as file:
+            return re.match(rb"\d+ \d+\s", file.read(64)) is not None
+    except OSError:
+        return False

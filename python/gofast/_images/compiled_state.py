@@ -1,0 +1,136 @@
+"""Whether a transform is still what it was, told in microseconds. To compile a plan takes a hundred."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._plan import transforms
+from .._plan.stacked import leads_to, transform_of_each
+
+# What torch keeps in every module, and need not be looked into.
+_OF_MODULES = transforms.MODULE_ATTRIBUTES - {"_modules"}
+_MOST_NUMBERS = 64  # that are compared; torchvision's means, deviations and chances have fewer
+_CONTAINERS = (list, tuple, dict, OrderedDict)
+# What classes of augmentations choose from, and people replace.
+_SPACES = ("_AUGMENTATION_SPACE", "_PARTIAL_AUGMENTATION_SPACE", "_augmentation_space")
+
+
+class CompiledState:
+    """A nest of transforms at one moment: their attributes, and the members of their lists.
+
+    Calling it says whether all are as they were: the same objects everywhere, classes as their authors wrote
+    them, and the surroundings that a plan depends on.
+    """
+
+    def __init__(self, transform: object) -> None:
+        self._surroundings = _surroundings()
+        self._dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []  # with their keys and values
+        self._lists: list[tuple[list[Any], list[Any]]] = []  # with their members
+        self._hooks: list[Any] = []
+        self._kinds: dict[type, tuple[operator.attrgetter[Any], object]] = {}  # with their methods
+        self._functions: list[tuple[Any, tuple[object, ...]]] = []  # that a plan has looked into
+        self._drawing: list[tuple[object, str | None]] = []  # by Python's random, which may be replaced
+        self._around: set[int] = set()
+        # Transforms, with their classes and attributes:
+        self._objects: list[tuple[weakref.ref[Any], type, dict[str, Any]]] = []
+        self._tensors: list[tuple[torch.Tensor, int | None]] = []
+        self._numbers: list[tuple[Any, str]] = []
+        self._keep(transform)
+        self._hooked = [*map(bool, self._hooks)]
+
+    def _keep(self, value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            self._tensors.append((value, _version(value)))
+            if (
+                value.device.type == "cpu"
+                and value.layout == torch.strided
+                and value.numel() <= _MOST_NUMBERS
+            ):
+                self._numbers.append((value, _written(value)))  # numpy's writes leave the version as it is
+        elif isinstance(value, np.ndarray) and value.size <= _MOST_NUMBERS:
+            self._numbers.append((value, _written(value)))
+        elif id(value) in self._around:
+            return
+        elif type(value) in _CONTAINERS:
+            self._around.add(id(value))
+            self._keep_members(value)
+        elif (each := transform_of_each(value)) is not None:
+            self._around.add(id(value))
+            self._functions.append((value, leads_to(value)))
+            self._keep(each)
+        elif _is_transform(value):
+            self._around.add(id(value))
+            self._objects.append((weakref.ref(value), type(value), vars(value)))
+            self._keep_kind(value)
+            self._keep_members(vars(value), _OF_MODULES)
+
+    def _keep_members(self, held: Any, without: frozenset[str] = frozenset()) -> None:
+        members = held
+        if isinstance(held, dict):
+            self._dicts.append((held, [*held], [*held.values()]))
+            members = [member for name, member in held.items() if name not in without]
+        elif isinstance(held, list):
+            members = held.copy()
+            self._lists.append((held, members))
+        for member in members:
+            self._keep(member)
+
+    def _keep_kind(self, value: Any) -> None:
+        kind = type(value)
+        if isinstance(value, torch.nn.Module):
+            self._hooks += [vars(value).get(name) for name in transforms.HOOKS]
+        elif kind.__name__ in transforms.CALLING:
+            self._drawing.append((value, transforms.tampered(value)))
+        if kind not in self._kinds:
+            # One that it lacks is none that its authors' code calls.
+            names = [name for name in (*transforms.METHODS, *_SPACES) if hasattr(kind, name)]
+            getter = operator.attrgetter(*names)
+            self._kinds[kind] = getter, getter(kind)
+            for name in _SPACES:
+                self._keep(getattr(kind, name, None))
+
+    def __call__(self) -> bool:
+        try:
+            return (
+                all(type(one := held()) is kind and one.__dict__ is own for held, kind, own in self._objects)
+                and all(
+                    [*own] == keys and all(map(operator.is_, own.values(), values))
+                    for own, keys, values in self._dicts
+                )
+                and all(
+                    len(own) == len(kept) and all(map(operator.is_, own, kept)) for own, kept in self._lists
+                )
+                and [*map(bool, self._hooks)] == self._hooked
+                and all(getter(kind) == methods for kind, (getter, methods) in self._kinds.items())
+                and all(all(map(operator.is_, leads_to(own), kept)) for own, kept in self._functions)
+                and all(transforms.tampered(one) == how for one, how in self._drawing)
+                and all(_version(tensor) == version for tensor, version in self._tensors)
+                and all(_written(numbers) == kept for numbers, kept in self._numbers)
+                and _surroundings() == self._surroundings
+            )
+        except (AttributeError, TypeError, ValueError, RuntimeError):  # as of keys that cannot be compared
+            return False
+
+
+def _surroundings() -> tuple[str | None, int]:
+    """What a plan depends on beside transforms: how torch's threads share a picture decides v2's contrast."""
+    return transforms.environment(), torch.get_num_threads()
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    """None of a tensor that was made in inference mode: it counts no writes."""
+    return None if tensor.is_inference() else tensor._version
+
+
+def _written(numbers: Any) -> str:
+    return repr(numbers.tolist())  # which tells -0 from 0, and has one NaN
+
+
+def _is_transform(value: object) -> bool:
+    return callable(value) and (isinstance(value, torch.nn.Module) or transforms.identify(value) is not None)

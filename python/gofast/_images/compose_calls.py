@@ -1,0 +1,145 @@
+"""torchvision's Compose and presets, called with a lazy image: the plan is run by one native call.
+
+A user's own class may hold several Compose objects, one for each crop that it makes of a picture. No dataset
+sees those. Once there are lazy images, Compose looks whether it is given one.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .._core import reason
+from .._core.reason import timed
+from .._lazy import functions
+from .._lazy.array_images import LazyArrayImage, untouched
+from .._lazy.lazy_image import LazyImage
+from .._lazy.patches import Patches
+from .._plan import transforms
+from .._plan.compile import Plan, compile
+from .._plan.state import State
+from . import picture_draws
+from .compiled_state import CompiledState
+from .lazy_program import LazyProgram, PictureProgram
+from .suffix import Suffix
+
+counts = {"native": 0, "python": 0}
+
+
+def _is_itself(compose: Any) -> bool:
+    """Whether it is equal to nothing else, by which a plan is found again."""
+    kind: Any = type(compose)
+    return kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
+
+
+def _looking(own: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(own)
+    def call(self: Any, *inputs: Any, **named: Any) -> Any:
+        if len(inputs) == 1 and not named and type(inputs[0]) in (LazyImage, LazyArrayImage):
+            made = _natively(self, inputs[0], own)
+            if made is not None:
+                return made[0]
+        return own(self, *inputs, **named)
+
+    return call
+
+
+_places = Patches(
+    {
+        "torchvision.transforms.transforms:Compose.__call__": _looking,
+        "torchvision.transforms.v2._container:Compose.forward": _looking,
+        "torchvision.transforms._presets:ImageClassification.forward": _looking,
+    }
+)
+
+
+def follow() -> None:
+    """Lets each Compose that is imported by now, and Pillow's functions, look for lazy images."""
+    functions.follow()
+    _places.follow()
+
+
+def leave() -> None:
+    """Puts their own functions back."""
+    functions.leave()
+    _places.leave()
+
+
+class _Compiled:
+    """A Compose as it was when it was compiled.
+
+    Attributes:
+        program: what it comes to natively; None where it begins in Python.
+        begin: then: what the first of its members come to, where one of them gives all pictures one size.
+        ending: what calls the others, where the last of them are native; else None.
+    """
+
+    def __init__(self, compose: object) -> None:
+        self.unchanged = CompiledState(compose)
+        self.program: LazyProgram | None = None
+        self.begin: PictureProgram | None = None
+        self.ending: Suffix | None = None
+        start, drawn = State(refuses=True), picture_draws.rounding() is not None
+        self.plan: Plan = compile(compose, handed=True, drawn=drawn, start=start)
+        plan, crops = self.plan, len(self.plan.shape or ()) > 3
+        a_tensor = plan.native_part and plan.hands_over != "pil" and plan.shape is not None
+        if a_tensor and (not crops or (plan.strides == "chw" and plan.hands_over == "tensor")):
+            self.program = LazyProgram(self.plan)
+        else:
+            members: list[Any] = list(transforms.leaves(compose))
+            if any(member is compose for member in members):
+                return
+            if plan.rest and plan.hands_over == "pil" and plan.shape is not None and plan.channels == 3:
+                self.begin = PictureProgram(plan)
+                members = plan.rest
+            if self.begin is not None or any(map(transforms.converts, members)):
+                self.ending = Suffix(members, plan.reason)
+
+
+_compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
+
+
+def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[Any] | None:
+    """What the Compose makes of a lazy image; None where its own method must run for reasons that pass."""
+    making = untouched(image)
+    if making is None or image.mode != "RGB" or not _is_itself(compose):
+        return None
+    compiled = _compiled.get(compose)
+    if compiled is None or not compiled.unchanged():
+        compiled = _compiled[compose] = _Compiled(compose)
+    program: LazyProgram | PictureProgram | None = compiled.program or compiled.begin
+    by_record: Any = None if program is None else program.by_record(image.size, making)
+    if by_record is not None:
+        image._looked_through()
+    elif not making.source.is_whole():
+        return None
+    if compiled.program is None:
+        _note(compiled.plan)
+        if compiled.ending is None:
+            with timed(compiled.plan.reason):
+                return (own(compose, image),)
+        if compiled.begin is None:
+            return (compiled.ending(image),)
+        image._look()
+        begun = compiled.begin.picture(image, making, by_record)
+        return None if begun is None else (compiled.ending(begun),)
+    image._look()
+    sample = by_record
+    if sample is None:
+        sample = compiled.program.of(image.size, making)
+    if sample is None:
+        return None
+    counts["native"] += 1
+    made: Any = sample
+    if compiled.plan.rest:
+        with timed(compiled.plan.reason):
+            for transform in compiled.plan.rest:
+                made = transform(made)
+    return (made,)
+
+
+def _note(plan: Plan) -> None:
+    counts["python"] += 1
+    reason.process.note(plan.reason)

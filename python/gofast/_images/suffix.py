@@ -1,0 +1,94 @@
+"""The end of a transform that begins in Python: from its conversion to a tensor on, it runs natively."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from PIL import Image
+
+from .._core.codecs import SLACK
+from .._core.reason import Reason, timed
+from .._lazy.array_images import LazyArrayImage, untouched
+from .._lazy.lazy_image import LazyImage
+from .._lazy.pillow_arguments import too_large
+from .._plan.compile import Plan, compile_chain
+from .._plan.state import State
+from .._plan.transforms import converts, identify
+from . import picture_draws
+from .compiled_state import CompiledState
+from .lazy_program import LazyProgram
+from .normalizing import Normalizing
+
+_MOST_SIZES = 8  # of pictures; a transform that is given more of them makes tensors in Python
+
+
+def _faster(transform: Any) -> Any:
+    known = identify(transform)
+    return Normalizing(transform) if known is not None and known.name == "Normalize" else transform
+
+
+class Suffix:
+    """Transforms that are called one after another, the first of them in Python.
+
+    Where one converts a PIL image to a tensor, it and what is native behind it is one call. Normalize then
+    costs nothing, and of a lazy image no PIL image is ever made.
+
+    Args:
+        transforms: as `gofast._plan.transforms.leaves` gives them.
+        why: the first of them is left to Python.
+    """
+
+    def __init__(self, transforms: Iterable[Any], why: Reason) -> None:
+        chain = list(transforms)
+        at = next((i for i, transform in enumerate(chain) if converts(transform)), len(chain))
+        self._before, self._end = [_faster(transform) for transform in chain[:at]], chain[at:]
+        self._why = why
+        self._unchanged = CompiledState(self._end)
+        self._made: dict[tuple[int, int], tuple[LazyProgram, Plan] | None] = {}  # by the picture's size
+
+    def __call__(self, picture: Any) -> Any:
+        with timed(self._why):
+            for transform in self._before:
+                picture = transform(picture)
+        made = self._natively(picture) if self._end else None
+        made, rest, why = (picture, self._end, self._why) if made is None else made
+        with timed(why):
+            for transform in rest:
+                made = transform(made)
+        return made
+
+    def _natively(self, picture: Any) -> tuple[Any, list[Any], Reason] | None:
+        """What the end's first transforms make, the others and why; None where Python must do it."""
+        if type(picture) not in (LazyImage, LazyArrayImage, Image.Image) or picture.mode != "RGB":
+            return None
+        if not self._unchanged():  # perhaps by one of the first transforms
+            self._unchanged = CompiledState(self._end)
+            self._made.clear()
+        size = picture.size
+        if size not in self._made:
+            if len(self._made) == _MOST_SIZES:
+                return None
+            self._made[size] = self._compiled(size)
+        made = self._made[size]
+        if made is None:
+            return None
+        program, plan = made
+        lazy = picture._look() if type(picture) is LazyImage else untouched(picture)
+        if lazy is None:
+            sample = program.sample(size, picture.tobytes("raw", "RGBX") + SLACK, size, b"")
+        else:
+            sample = program.of(size, lazy)
+        return None if sample is None else (sample, plan.rest, plan.reason)
+
+    def _compiled(self, size: tuple[int, int]) -> tuple[LazyProgram, Plan] | None:
+        width, height = size
+        if too_large(width, height):
+            return None
+        start, drawn = State(size=(height, width), refuses=True), picture_draws.rounding() is not None
+        plan = compile_chain(self._end, start, handed=True, drawn=drawn)
+        if plan.hands_over == "pil" or plan.shape is None or too_large(plan.shape[-1], plan.shape[-2]):
+            return None
+        whole = {"op": "center_crop", "size": [height, width]}  # which says the size
+        return LazyProgram(dataclasses.replace(plan, steps=[whole, *plan.steps])), plan

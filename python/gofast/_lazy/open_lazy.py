@@ -1,0 +1,241 @@
+"""Opens pictures lazy: only the header is read, of a plain JPEG by the core, else by Pillow itself."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import struct
+import sys
+from typing import IO, Any
+
+from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
+
+from .._core import codecs
+from .._core.spent import Spent
+from .._core.stamp import Stamp
+from .lazy_image import LazyImage
+from .open_file import OpenFile, make_room
+from .other_modes import OTHERS, LazyOtherMode
+from .source import MAX_FILE_BYTES, Source, Unread, counts
+
+_HEAD_BYTES = 16 << 10  # headers are longer where they have a small picture, or a profile
+_MODES = {1: "L", 3: "RGB"}  # by the components
+_NO_JPEGS = frozenset(["BMP", "DIB", "GIF", "PPM", "PNG", "WEBP"])  # Pillow's formats that refuse a JPEG
+_as_given: list[bool] = []  # what the first path has shown
+
+by_pillow = Image.open  # as it was before anybody put something in its place
+
+
+@Spent.picture
+def open_lazy(fp: Any, mode: Any = "r", formats: Any = None) -> Image.Image:
+    """What Pillow's open does, lazily where the core can make the pixels; else Pillow's own image."""
+    try:
+        return _opened(fp, mode, formats)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE) or not make_room():
+            raise
+    return _opened(fp, mode, formats)
+
+
+def _opened(fp: Any, mode: Any, formats: Any) -> Image.Image:
+    if mode == "r" and formats is None:
+        unread = of_unread(fp)
+        if unread is not None:
+            return unread
+    image = by_pillow(fp, mode, formats)
+    lazy = of_pillows(image)
+    if lazy is None:
+        counts.left_to_pillow(image)
+        return image
+    return lazy
+
+
+def of_unread(fp: Any) -> LazyImage | None:
+    """A lazy image of a JPEG whose header the core reads, a fifth of Pillow's time; None for Pillow's open.
+
+    Args:
+        fp: a path, or a file object, which then stands where Pillow leaves it.
+    """
+    try:
+        if type(fp) is str:
+            return _of_path(fp)
+        return _of_file(fp) if type(fp) in (io.BufferedReader, io.BytesIO) else None
+    except (OSError, ValueError, Warning):  # Pillow says what is wrong
+        return None
+
+
+def _of_path(path: str) -> LazyImage | None:
+    info = os.stat(path)
+    if not (stat.S_ISREG(info.st_mode) and 0 < info.st_size <= MAX_FILE_BYTES and _names_as_given(path)):
+        return None
+    buffer = _buffer_bytes(info)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        head = os.read(fd, min(max(_HEAD_BYTES, buffer), info.st_size))
+        found = _header(path, head, info.st_size)
+        if found is not None:
+            end, at = found[0].scan, os.path.abspath(path)
+            buffered = head[:buffer] if end <= buffer else b""
+            opened = OpenFile(head[:end], 0, fd, buffered, path=at, stamp=Stamp.of(info))
+            fd = -1
+    finally:
+        if fd >= 0:
+            os.close(fd)
+    return None if found is None else LazyImage(Source(found[0], opened), found[0], None)
+
+
+def _buffer_bytes(info: os.stat_result) -> int:
+    """How much Python reads of a file at first: it is in memory when Pillow goes back to the begin."""
+    block = info.st_blksize if info.st_blksize > 1 else io.DEFAULT_BUFFER_SIZE
+    return block if sys.version_info < (3, 14) else max(min(block, 8 << 20), io.DEFAULT_BUFFER_SIZE)
+
+
+def _of_file(file: io.BufferedReader | io.BytesIO) -> LazyImage | None:
+    if not file.seekable() or not 0 < (size := file.seek(0, os.SEEK_END)) <= MAX_FILE_BYTES:
+        return None
+    file.seek(0)
+    head = file.peek() if isinstance(file, io.BufferedReader) else file.read(_HEAD_BYTES)
+    if not head.startswith(b"\xff\xd8\xff"):
+        return None
+    found = _header("", head, size)
+    if found is None and len(head) < min(_HEAD_BYTES, size):
+        found = _header("", file.read(_HEAD_BYTES), size)
+    if found is None:
+        return None
+    unread = found[0]
+    file.seek(unread.scan)
+    path, stamp = _named(file)
+    opened = OpenFile(unread.head, 0, file, own=False, path=path, stamp=stamp)
+    return LazyImage(Source(unread, opened), unread, None)
+
+
+def _named(file: Any) -> tuple[str, Stamp] | tuple[None, None]:
+    """The whole path of an open file, and what it is; Nones of what is no file with a name."""
+    try:
+        if type(file) is io.BufferedReader and type(file.name) in (str, bytes):
+            return os.path.abspath(os.fsdecode(file.name)), Stamp.of(os.fstat(file.fileno()))
+    except (AttributeError, OSError, ValueError):
+        pass
+    return None, None
+
+
+def _header(name: str, data: bytes, size: int) -> tuple[Unread, int] | None:
+    """What the core reads, and where it ends."""
+    made = codecs.capsule().jpeg_header(data, size) if _is_pillows_turn() else None
+    if made is None or made[2] not in _MODES:
+        return None
+    width, height, components, end = made
+    if Image.MAX_IMAGE_PIXELS is not None and width * height > Image.MAX_IMAGE_PIXELS:
+        return None
+    return Unread(name, (width, height), _MODES[components], data[:end]), end
+
+
+def _is_pillows_turn() -> bool:
+    """Whether Pillow would give a JPEG to its own class: others register formats too."""
+    if "JPEG" not in Image.ID:
+        Image.preinit()
+    if Image.OPEN.get("JPEG") != (JpegImagePlugin.jpeg_factory, JpegImagePlugin._accept):
+        return False
+    before = Image.ID[: Image.ID.index("JPEG")] if "JPEG" in Image.ID else [""]
+    return all(name in _NO_JPEGS for name in before)
+
+
+def _names_as_given(path: str) -> bool:
+    """Whether this Pillow's images have the path that `open` was given: some versions resolve it."""
+    if not _as_given:
+        folder, name = os.path.split(path)
+        other = os.path.join(folder or ".", ".", name)
+        with by_pillow(other) as image:
+            _as_given.append(image.filename == other)
+    return _as_given[0]
+
+
+def of_pillows(image: Image.Image) -> LazyImage | None:
+    """A lazy image for one that Pillow has just opened, or None. It has its file then."""
+    kind = LazyImage if image.mode in ("RGB", "L") else LazyOtherMode if image.mode in OTHERS else None
+    if type(image) not in _FORMATS or kind is None or "transparency" in image.info:
+        return None
+    assert isinstance(image, ImageFile.ImageFile)
+    stream = image.fp
+    if stream is None:
+        return None
+    try:
+        at = stream.tell()
+        try:
+            added = _FORMATS[type(image)](image, stream)
+            stream.seek(0, os.SEEK_END)
+            size = stream.tell()
+            stream.seek(0)
+            head = stream.read(at)
+        finally:
+            stream.seek(at)
+    except (AttributeError, OSError, ValueError):
+        return None
+    if added is None or not len(head) == at <= size <= MAX_FILE_BYTES:
+        return None
+    opened = _file_of(image, stream, head)
+    image.fp = None
+    return kind(Source(image, opened), image, added)
+
+
+def _file_of(image: ImageFile.ImageFile, stream: Any, head: bytes) -> OpenFile:
+    """What Pillow would read: a path's file by a descriptor, a file object of the user's, or bytes."""
+    own = bool(getattr(image, "_exclusive_fp", False))
+    path, stamp = _named(stream)
+    if type(image) is WebPImagePlugin.WebPImageFile:  # Pillow has read all of it
+        if own:
+            stream.close()
+        return OpenFile(head, 0, io.BytesIO(head), path=path, stamp=stamp)
+    start = 0 if type(image) is JpegImagePlugin.JpegImageFile else len(head)
+    if not own or type(stream) is not io.BufferedReader:
+        return OpenFile(head, start, stream, own=own, path=path, stamp=stamp)
+    fd = os.dup(stream.fileno())
+    stream.seek(start)
+    buffered = stream.peek()
+    stream.close()
+    return OpenFile(
+        head, start, fd, buffered if len(head) <= start + len(buffered) else b"", path=path, stamp=stamp
+    )
+
+
+# -- formats: what Pillow adds to the info when it decodes, or None where only it can tell
+
+
+def _jpeg(image: ImageFile.ImageFile, stream: IO[bytes]) -> dict[Any, Any] | None:
+    return {} if len(image.tile) == 1 and not image.decoderconfig else None
+
+
+def _png(image: ImageFile.ImageFile, stream: IO[bytes]) -> dict[Any, Any] | None:
+    """Chunks may stand behind the pixels, which Pillow reads when it has decoded those.
+
+    A file without its last chunk is Pillow's.
+    """
+    if getattr(image, "is_animated", False):
+        return None
+    stream.seek(8)
+    data_seen = False
+    while len(head := stream.read(8)) == 8:
+        length, name = struct.unpack(">I4s", head)
+        if name == b"IEND":
+            return {} if data_seen else None
+        if data_seen and name != b"IDAT":
+            return None
+        data_seen = data_seen or name == b"IDAT"
+        stream.seek(length + 4, os.SEEK_CUR)
+    return None  # it has no end
+
+
+def _webp(image: ImageFile.ImageFile, stream: IO[bytes]) -> dict[Any, Any] | None:
+    stream.seek(0)
+    head = stream.read(21)
+    animated = head[12:16] == b"VP8X" and len(head) == 21 and head[20] & 2
+    return None if animated or getattr(image, "is_animated", True) else {"timestamp": 0, "duration": 0}
+
+
+_FORMATS = {
+    JpegImagePlugin.JpegImageFile: _jpeg,
+    PngImagePlugin.PngImageFile: _png,
+    WebPImagePlugin.WebPImageFile: _webp,
+}

@@ -1,0 +1,66 @@
+"""Functions of other packages that look whether they are given a lazy image, and else do what they did."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Own = Callable[..., Any]
+
+
+class Patches:
+    """Functions and methods that are wrapped where they stand, once their modules are imported.
+
+    Args:
+        makers: of each "module:name" or "module:class.name", what makes the wrapper of the function there. It
+            has ``__wrapped__``, as `functools.wraps` gives it.
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[Own], Own]]) -> None:
+        self._makers = makers
+        self._wrapped: dict[str, tuple[Any, Own]] = {}
+        self._renew()
+        _all.add(self)
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()  # in a forked child: another thread may have held it
+
+    def follow(self) -> None:
+        """Wraps what is imported by now. What somebody has replaced already stays as it is."""
+        if len(self._wrapped) == len(self._makers):
+            return
+        with self._lock:
+            for place, maker in self._makers.items():
+                module, _, path = place.partition(":")
+                *around, name = path.split(".")
+                home = sys.modules.get(module)
+                for each in around:
+                    home = getattr(home, each, None)
+                own = None if home is None or place in self._wrapped else vars(home).get(name)
+                if own is not None and own.__module__ == module:
+                    self._wrapped[place] = home, own
+                    setattr(home, name, maker(own))
+
+    def leave(self) -> None:
+        """Puts the functions back."""
+        with self._lock:
+            for place, (home, own) in self._wrapped.items():
+                name = place.rpartition(":")[2].rpartition(".")[2]
+                if getattr(vars(home)[name], "__wrapped__", None) is own:
+                    setattr(home, name, own)
+            self._wrapped.clear()
+
+
+_all: weakref.WeakSet[Patches] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for places in _all:
+        places._renew()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,355 @@
+"""The file of a lazy image, and what is made of it."""
+
+from __future__ import annotations
+
+import enum
+import io
+import os
+import re
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from PIL import JpegImagePlugin
+
+from .._core import codecs
+from .._core.spent import Spent
+from .._loader.counts import here
+from . import chain as chains
+from .open_file import OpenFile
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageFile
+
+MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
+_ANY_PIXELS = 1 << 30  # Pillow has looked at the header
+_ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
+_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")  # in a JPEG's scan, where restarts may be
+_MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
+
+# What Pillow's images of files have beside the methods of their classes.
+OF_FILES = frozenset(
+    [
+        "app",
+        "applist",
+        "bits",
+        "custom_mimetype",
+        "default_image",
+        "huffman_ac",
+        "huffman_dc",
+        "icclist",
+        "is_animated",
+        "layer",
+        "layers",
+        "n_frames",
+        "quantization",
+    ]
+)
+# And what they have for a decoder; code asks whether it is there.
+OF_OPEN_FILES: dict[str, Any] = {"tile": [], "decoderconfig": (), "decodermaxblock": 65536}
+
+_kept: deque[tuple[weakref.ref[Source], int]] = deque()  # the oldest first
+
+
+class OpenCounts:
+    """What became of the pictures that this process opened.
+
+    Attributes:
+        native: chains that the core made.
+        pillow: pictures that are Pillow's own, and lazy ones that it decoded, because the core does not or
+            because they are damaged.
+        again: how many of the next pictures are expected to be used more than once.
+        kept: bytes of pictures that are kept whole, also of those that are gone since.
+    """
+
+    def __init__(self) -> None:
+        self.native = self.pillow = self.again = self.kept = 0
+
+    def left_to_pillow(self, image: Image.Image) -> None:
+        """Counts a picture of Pillow's own."""
+        self.pillow += 1
+        here().fallback(f"{image.format}, mode {image.mode}: Pillow decodes it", "picture")
+
+
+counts = OpenCounts()
+
+
+class SourceState(enum.Enum):
+    """What became of a file's picture."""
+
+    UNUSED = "nothing was made of it"
+    NATIVE = "the core has decoded it"
+    PILLOW = "Pillow has decoded it"
+    FAILED = "nobody can decode it"
+
+
+class Unread:
+    """The header of a JPEG that Pillow has not read: what of its image is known, by the same names."""
+
+    __slots__ = ("filename", "head", "kind", "mode", "size")
+    format, format_description = "JPEG", JpegImagePlugin.JpegImageFile.format_description
+    _exif = None  # Pillow would not look into it yet
+
+    def __init__(self, filename: Any, size: tuple[int, int], mode: str, head: bytes) -> None:
+        self.kind = JpegImagePlugin.JpegImageFile
+        self.filename, self.size, self.mode, self.head = filename, size, mode, head
+
+    @property
+    def scan(self) -> int:
+        """Where the first scan's bits begin."""
+        return len(self.head)
+
+    def info(self) -> dict[Any, Any]:
+        """What Pillow finds in it."""
+        return self.kind(io.BytesIO(self.head), self.filename).info
+
+
+class Source:
+    """A file, of which only the header was read. Many pictures may be made of it.
+
+    Attributes:
+        kind: Pillow's class for it.
+        name: its path, or "".
+        opened: the file.
+        size, mode: of the picture.
+        state: what became of it so far.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_certain",
+        "_damaged",
+        "_ends",
+        "_scan",
+        "_used",
+        "_whole",
+        "kind",
+        "mode",
+        "name",
+        "opened",
+        "size",
+        "state",
+    )
+
+    def __init__(self, image: ImageFile.ImageFile | Unread, opened: OpenFile) -> None:
+        self.kind: type[ImageFile.ImageFile] = image.kind if isinstance(image, Unread) else type(image)
+        self.name, self.size, self.mode = image.filename, image.size, image.mode
+        self.opened: OpenFile | None = opened
+        self._used, self.state = False, SourceState.UNUSED
+        self._whole: bytes | None = None
+        self._ends: bool | None = None
+        self._scan = image.scan if isinstance(image, Unread) else 0
+        self._certain: bool | None = None
+        self._damaged: ImageFile.ImageFile | None = None
+
+    def data(self) -> bytes | None:
+        """The file's bytes, as Pillow reads them when it decodes.
+
+        Returns:
+            Those. None where only Pillow can tell what is made of them: it has closed the file, or another
+            picture's was written into it.
+        """
+        assert self.opened is not None
+        data = self.opened.take()
+        return data if self.opened.is_alike() else None
+
+    def is_whole(self) -> bool:
+        """Whether the file has its end, as far as its structure tells. It is read, and kept from now on."""
+        if self._ends is None:
+            data = self.data()
+            self._ends = data is not None and _ENDS[str(self.kind.format)](data)
+        return self._ends
+
+    def is_certain(self) -> bool:
+        """Whether Pillow certainly decodes the file, however damaged: 0.1 ms tell that, of 2 to decode it.
+
+        That is a JPEG of one scan, of which the decoder makes a pixel: its headers are right then. What
+        stands before the marker of its end is bits and restarts, of which nothing makes a decoder fail.
+        """
+        if self._certain is None:
+            self._certain = self._scan > 0 and self.is_whole() and self._has_one_scan() and self._starts()
+        return self._certain
+
+    def _has_one_scan(self) -> bool:
+        data = self.data() or b""
+        marker = _MARKER.search(data, self._scan)
+        return marker is not None and marker.group() == b"\xff\xd9" and not data[marker.end() :].strip(b"\0")
+
+    def _starts(self) -> bool:
+        order = _ORDERS[codecs.pass_order()]
+        picture = self.data() or b"", 0, 0, chains.crop(0, 0, 1, 1)
+        return not isinstance(codecs.capsule().make_pixels(picture, 1, 1, 4, order, _ANY_PIXELS), tuple)
+
+    def header(self) -> ImageFile.ImageFile:
+        """Pillow's own image, which can tell what its header says."""
+        assert self.opened is not None
+        image: ImageFile.ImageFile = self.kind(io.BytesIO(self.opened.head), self.name)
+        return image
+
+    def unloaded(self) -> ImageFile.ImageFile:
+        """The same, of a picture that was not decoded: as it is where Pillow could not."""
+        return self.header() if self._damaged is None else self._damaged
+
+    def reopen(self) -> ImageFile.ImageFile:
+        """Pillow's own image as it would be: of what it read at the opening, and what its file has now."""
+        assert self.opened is not None
+        if self._damaged is not None:
+            return self._damaged
+        data = self.opened.contents()
+        if data is not None and data.startswith(self.opened.head):
+            image: ImageFile.ImageFile = self.kind(io.BytesIO(data), self.name)
+            return image
+        image = self.header()
+        image.fp = None if data is None else io.BytesIO(data)
+        return image
+
+    def is_same(self) -> bool:
+        """Whether the file that its path names is the one that was opened."""
+        return self.opened is not None and self.opened.is_same()
+
+    def stream(self) -> Any:
+        """What Pillow's ``fp`` is now."""
+        assert self.opened is not None
+        return self.opened.stream if self._damaged is None else self._damaged.fp
+
+    def close(self) -> None:
+        """Closes the file, as Pillow does."""
+        assert self.opened is not None
+        self.opened.close()
+        if self._damaged is not None:
+            self._damaged.fp = None
+
+    @Spent.picture
+    def pixels(self, chain: bytes, size: tuple[int, int], channels: int) -> bytes | None:
+        """What a chain makes of it: bytes of RGBX, RGB or L, natively; None where Pillow must do it."""
+        width, height = size
+        if width * height > chains.MOST_PIXELS:
+            return None
+        pass_order = _ORDERS[codecs.pass_order()]
+        held, data = self.held()
+        if held is None:
+            return None
+        make = codecs.capsule().make_pixels
+        made = make((data, *held, chain), width, height, channels, pass_order, _ANY_PIXELS)
+        if isinstance(made, tuple):
+            return None
+        counts.native += 1
+        self.state = SourceState.NATIVE
+        return made
+
+    def made(self, chain: bytes, size: tuple[int, int]) -> PixelSource | None:
+        """What a chain makes of it in mode RGB, to be kept; None where Pillow must do it, or it is large."""
+        rows = self.pixels(chain, size, 4) if 4 * size[0] * size[1] <= _MOST_KEPT else None
+        return None if rows is None else PixelSource(rows, size)
+
+    def held(self) -> tuple[tuple[int, int] | None, bytes]:
+        """What the core makes pictures of: all pixels as RGBX, and their size; or the file, and zeros.
+
+        A picture that is used again is decoded whole, and kept while it is among the latest: so is at once
+        every picture as long as the last ones were used again.
+        """
+        if (whole := self._whole) is not None:
+            return self.size, whole
+        data = self.data()
+        if data is None:
+            return None, b""
+        again, self._used = self._used, True
+        if again:
+            counts.again = min(counts.again + 2, 8)
+        elif counts.again:
+            counts.again -= 1
+            again = True
+        bytes_whole = 4 * self.size[0] * self.size[1]
+        if not again or bytes_whole > _MOST_KEPT:
+            return (0, 0), data
+        order = _ORDERS[codecs.pass_order()]
+        made = codecs.capsule().make_pixels((data, 0, 0, b""), *self.size, 4, order, _ANY_PIXELS)
+        if isinstance(made, tuple):
+            return None, data
+        self._keep(made)
+        return self.size, made
+
+    def _keep(self, whole: bytes) -> None:
+        self._whole = whole
+        _kept.append((weakref.ref(self), len(whole)))
+        counts.kept += len(whole)
+        while counts.kept > _MOST_KEPT and len(_kept) > 1:
+            try:
+                reference, size = _kept.popleft()
+            except IndexError:  # another thread was faster
+                return
+            counts.kept -= size
+            old = reference()
+            if old is not None and old is not self:
+                old._whole = None
+
+    def by_pillow(self, chain: bytes, mode: str, draft: tuple[Any, Any] | None) -> Image.Image:
+        """What a chain makes of it, by Pillow: which decodes what the core does not, or raises.
+
+        Pillow keeps what it has decoded of a damaged file, and gives it when it is asked again.
+        """
+        image = None
+        try:
+            self.data()
+            image = self.reopen()
+            if draft is not None:
+                image.draft(*draft)
+            image.load()
+        except Exception as error:
+            self._damaged = image
+            if self.name and hasattr(error, "add_note"):  # Python 3.11
+                error.add_note(f"the picture is {os.fsdecode(self.name)}")
+            self.state = SourceState.FAILED
+            raise
+        counts.left_to_pillow(image)
+        self.state = SourceState.PILLOW
+        return chains.replay(image, chain, mode)
+
+
+class PixelSource(Source):
+    """Not a file but RGBX pixels, of a picture that the core has made already."""
+
+    __slots__ = ()
+
+    def __init__(self, rows: bytes, size: tuple[int, int]) -> None:
+        self.name, self.size, self.mode, self.state = "", size, "RGB", SourceState.NATIVE
+        self.opened = None
+        self._whole = rows + codecs.SLACK
+
+    def is_far_larger(self, width: int, height: int) -> bool:
+        """Whether a crop of that size is worth pixels of its own, which do not keep all of these."""
+        return 4 * width * height < self.size[0] * self.size[1]
+
+    def is_whole(self) -> bool:
+        """It is."""
+        return True
+
+    def is_certain(self) -> bool:
+        """They are no file."""
+        return False
+
+    def by_pillow(self, chain: bytes, mode: str, draft: Any) -> Image.Image:
+        """What a chain makes of it, by Pillow."""
+        from PIL import Image
+
+        assert self._whole is not None
+        width, height = self.size
+        rows = memoryview(self._whole)[: 4 * width * height]
+        return chains.replay(Image.frombytes("RGB", self.size, bytes(rows), "raw", "RGBX"), chain, mode)
+
+
+def _jpeg_ends(data: bytes) -> bool:
+    """Whether the last bytes are the marker of the end; some writers fill up with zeros."""
+    return data[-4096:].rstrip(b"\0").endswith(b"\xff\xd9")
+
+
+def _png_ends(data: bytes) -> bool:
+    """Whether the last chunk is there. Opening has looked, and somebody may have cut it since."""
+    return data.rfind(b"IEND") > 0
+
+
+def _webp_ends(data: bytes) -> bool:
+    return int.from_bytes(data[4:8], "little") + 8 <= len(data)
+
+
+_ENDS = {"JPEG": _jpeg_ends, "PNG": _png_ends, "WEBP": _webp_ends}

@@ -1,0 +1,90 @@
+"""Memory for batches of others' code: blocks that are used again; a worker's are shared with its parent."""
+
+from __future__ import annotations
+
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from .._core import engine
+from .._core.native import Block as CoreBlock
+from .._core.native import Ring
+from .._core.numbers import NAMES, dlpack
+from .shared import SharedTensor
+from .slots import SharedRing
+
+_COUNT = 8  # of a ring's slots; those of a worker wait in queues too
+_COUNT_SHARED = 16
+_MOST_BYTES = 1 << 30  # of a ring, if it has more than two slots
+_PRIVATE = -1  # a ring that no other process sees
+
+
+class MemoryBlock:
+    """The memory of a batch, until the last tensor on it is gone."""
+
+    __slots__ = ("_block", "_ring", "_slot")
+
+    def __init__(self, block: CoreBlock, slot: int, ring: SharedRing | None) -> None:
+        self._block, self._slot, self._ring = block, slot, ring
+
+    def tensor(self, offset: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """A tensor from that byte on, with a storage of its own, not yet written; its type is in NAMES."""
+        made: torch.Tensor = from_dlpack(
+            engine.capsule().piece(self._block, offset, *dlpack(NAMES[dtype]), *shape)
+        )
+        return made
+
+    def held(self) -> int:
+        """How many storages on it are alive."""
+        return engine.capsule().held(self._block)
+
+    def crossing(self, batch: torch.Tensor) -> torch.Tensor:
+        """A batch at its start, as it is handed over: to the parent process as a ticket."""
+        if self._ring is None:
+            return batch
+        crossing: SharedTensor = batch.as_subclass(SharedTensor)
+        crossing.origin = self._ring, self._slot, batch, batch.data_ptr(), None, False
+        return crossing
+
+
+class BatchMemory:
+    """Blocks of any size. Several threads may take at once.
+
+    Attributes:
+        shared: a worker process makes batches in them for its parent.
+    """
+
+    def __init__(self, shared: bool) -> None:
+        self.shared = shared
+        # Slot bytes, the largest last. Each change makes another list: threads may be reading this one.
+        self._rings: list[tuple[int, Ring, SharedRing | None]] = []
+
+    def take(self, bytes_: int) -> MemoryBlock:
+        """A block of so many bytes at least.
+
+        Raises:
+            OSError: there is no memory that could be shared.
+        """
+        for slot_bytes, ring, worker_ring in self._rings:
+            if slot_bytes >= bytes_ and (taken := engine.capsule().block(ring)) is not None:
+                return MemoryBlock(*taken, worker_ring)
+        self._add(_rounded(bytes_))
+        return self.take(bytes_)
+
+    def _add(self, slot_bytes: int) -> None:
+        """More memory: somebody holds on to batches, or they are larger now.
+
+        Smaller slots are given up then, but for those of a worker, which its parent may be about to map.
+        """
+        same = sum(1 for there, _, _ in self._rings if there == slot_bytes)
+        count = (_COUNT_SHARED if self.shared else _COUNT) << same
+        count = max(2, min(count, _MOST_BYTES // slot_bytes))
+        shared = SharedRing(slot_bytes, count) if self.shared else None
+        ring = shared.slots if shared else engine.capsule().ring(slot_bytes, count, _PRIVATE)
+        kept = [one for one in self._rings if self.shared or one[0] >= slot_bytes]
+        self._rings = sorted([*kept, (slot_bytes, ring, shared)], key=lambda one: one[0])
+
+
+def _rounded(bytes_: int) -> int:
+    """Batches that grow by and by shall not have a ring for each size."""
+    step = max(1 << bytes_.bit_length() - 3, 4096)
+    return -(-bytes_ // step) * step
