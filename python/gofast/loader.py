@@ -26,6 +26,8 @@ from ._core.openmp import as_in_workers
 from ._core.reason import NotNative, Reason
 from ._core.warn import warn
 from ._device.device_option import wanted as wanted_device
+from ._images import folder_adapters as folder_adapters  # by these `resolve` knows torchvision's datasets
+from ._images import memory_adapters as memory_adapters
 from ._images import path_cache
 from ._loader.batch_source import BatchSource, called
 from ._loader.batch_types import Collate, Collating, Function, Given, Made, Sample, Samples, Unknown

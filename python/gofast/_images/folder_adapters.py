@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .._core.reason import Reason
 from .._loader.batch_source import Line, called
-from .._loader.native_dataset import STANDING_IN
+from .._loader.native_dataset import ADAPTERS
 from . import path_cache
 from .bad_samples import BadSamples
 from .image_dataset import ImageDataset
@@ -188,4 +188,4 @@ def _reads_by_pillow() -> bool:
     return reads is vars(home) and opens.get("__name__") in ("PIL.Image", "gofast.installed")
 
 
-STANDING_IN.append(folder_adapter)
+ADAPTERS.append(folder_adapter)

@@ -16,7 +16,7 @@ import torch
 
 from .._loader.core_dataset import IntArray
 from .._loader.extra_columns import ExtraColumns
-from .._loader.native_dataset import STANDING_IN
+from .._loader.native_dataset import ADAPTERS
 from .memory_pictures import MemoryAdapter
 from .own_labels import Labels, OwnLabels, are_labels
 from .pixels import Pixels, layout_of, taken
@@ -133,4 +133,4 @@ def _is_torchvisions(kind: type, form: MemoryForm) -> bool:
     return True
 
 
-STANDING_IN.append(memory_adapter)
+ADAPTERS.append(memory_adapter)

@@ -84,14 +84,14 @@ def is_native(dataset: object) -> TypeGuard[NativeDataset]:
 
 
 # What knows datasets of other libraries: gives what stands for one, or None where it is not known.
-STANDING_IN: list[Callable[[Any], NativeDataset | None]] = []
+ADAPTERS: list[Callable[[Any], NativeDataset | None]] = []
 
 
 def native(dataset: Any) -> NativeDataset | None:
     """The dataset itself where it is one of ours, or what stands for another library's."""
     if is_native(dataset):
         return dataset._made_by()
-    return next((found for known in STANDING_IN if (found := known(dataset)) is not None), None)
+    return next((found for known in ADAPTERS if (found := known(dataset)) is not None), None)
 
 
 def resolve(dataset: Dataset[Any]) -> BatchSource | Reason:
