@@ -158,7 +158,7 @@ def test_the_environment_says_how_many(folder: Path, asked: str) -> None:
     code = f"""
 import gofast, torch
 from torchvision import transforms as T
-from gofast._core import marks
+from gofast._core import entry_points
 train = T.Compose([T.RandomResizedCrop(64), T.ToTensor()])
 loader = gofast.DataLoader(gofast.ImageFolder({str(folder)!r}, train), 4)
 print([len(list(loader)) for _ in range(3)], loader.stats()["marked"] > 0, entry_points.shared.place()[1])
