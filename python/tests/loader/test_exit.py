@@ -45,7 +45,8 @@ def run(script: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         "os.keep = iter(gofast.DataLoader(ds, 16, num_workers=2)); next(os.keep)",
         "os.keep = iter(gofast.DataLoader(ds, 16, num_workers=2, collate_fn=len)); next(os.keep)",
         "os.keep = iter(gofast.DataLoader(Subset(ds, [1, 2]), None)); next(os.keep)",
-        "from gofast._core.descriptors import OwnedDescriptors; os.keep = OwnedDescriptors(os.open(os.devnull, os.O_RDONLY))",
+        "from gofast._core import descriptors; "
+        "os.keep = descriptors.OwnedDescriptors(os.open(os.devnull, os.O_RDONLY))",
     ],
 )
 def test_interpreter_exit_is_clean(script: str) -> None:
