@@ -170,7 +170,7 @@ def test_a_cache_keeps_what_was_dropped(tmp_path: Path) -> None:
     for _ in range(2):
         ds = TableDataset(tmp_path / "t.parquet", cache=tmp_path / "t.cache")
         assert ds._memory.layout.dropped == ("id",)
-    gofast.verify(tmp_path / "t.npz")
+    gofast.verify(tmp_path / "t.cache")
 
 
 NOTES = {
