@@ -291,26 +291,25 @@ def verify(folder: str) -> None:
     from concurrent.futures import ThreadPoolExecutor  # which opening does not need
 
     said = read(folder)
-    open_arrays(said)
-    paths = [os.path.join(folder, one.name + ".npy") for one in said.arrays]
-    known = [*itertools.chain(*blocks(said.arrays, said.lines))]
-    for number, one in enumerate(said.arrays):
-        stop = max((block.stop for block in known if block.array == number), default=0)
-        if stop != one.shape[0]:
-            raise damaged(
-                os.path.join(folder, WHOLE), f"checksums of {one.name} from row {stop} on are missing"
-            )
-    with (
-        Progress(f"verifying {folder}") as bar,
-        contextlib.ExitStack() as opened,
-        ThreadPoolExecutor(engine.threads()) as pool,
-    ):
-        fds = [opened.enter_context(regular_file(path))[0] for path in paths]
+    with contextlib.ExitStack() as opened:
+        files = open_files(said)
+        for file in files:
+            opened.callback(os.close, file.fd)
+        known = [*itertools.chain(*blocks(said.arrays, said.lines))]
+        for number, one in enumerate(said.arrays):
+            stop = max((block.stop for block in known if block.array == number), default=0)
+            if stop != one.shape[0]:
+                raise damaged(
+                    os.path.join(folder, WHOLE), f"checksums of {one.name} from row {stop} on are missing"
+                )
+        fds = [file.fd for file in files]
+        bar = opened.enter_context(Progress(f"verifying {folder}"))
+        pool = opened.enter_context(ThreadPoolExecutor(engine.threads()))
         intact = pool.map(lambda block: is_intact(fds, said.arrays, block), known)
         for done, (block, right) in enumerate(zip(known, intact, strict=True), 1):
             if not right:
                 where = f"a value of its rows {block.start} to {block.stop - 1}"
-                raise damaged(paths[block.array], f"{where} is not as it was written")
+                raise damaged(files[block.array].file.path, f"{where} is not as it was written")
             bar.update(done / len(known))
 
 

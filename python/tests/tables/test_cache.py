@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import json
 import os
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 import gofast
+from forged import forged
 from gofast import errors
 from gofast._tables import array_folder
 from gofast._tables import cache as cache_files
@@ -106,21 +106,13 @@ def test_forged_description(own: Path) -> None:
     first, *lines = path.read_bytes().split(b"\n")
     told: Any = json.loads(first)
     for _ in range(1000):
-        forged = copy.deepcopy(told)
-        inside: Any = forged
-        while True:
-            key = d.choice([*inside] if isinstance(inside, dict) else [*range(len(inside))])
-            if isinstance(inside[key], (dict, list)) and inside[key] and d.random() < 0.7:
-                inside = inside[key]
-                continue
-            inside[key] = d.choice(ODD)
-            break
-        body = b"\n".join([json.dumps(forged).encode(), *lines[:-2], b""])
+        odd = forged(told, d, ODD)
+        body = b"\n".join([json.dumps(odd).encode(), *lines[:-2], b""])
         path.write_bytes(body + array_folder.seal(body))
         try:
             table = cache_files.open_cache(str(own), None)
         except errors.FormatError:
-            assert forged["kind"] != "table"
+            assert odd["kind"] != "table"
             continue
         if table is not None:
             assert len(table.memory.features.tobytes()) <= 24 and len(table.memory.labels.tobytes()) <= 72

@@ -26,6 +26,7 @@ from torchvision import tv_tensors
 from torchvision.datasets import ImageFolder
 
 import gofast
+from forged import forged
 from gofast import errors
 from gofast._command.main import main
 from gofast._core.reason import Reason
@@ -667,16 +668,7 @@ def test_a_forged_description_reads_nothing_that_is_not_there(whole: Path) -> No
     told: Any = json.loads(info.line())
     refused = 0
     for _ in range(1500):
-        forged = copy.deepcopy(told)
-        inside: Any = forged
-        while True:
-            key = d.choice([*inside] if isinstance(inside, dict) else [*range(len(inside))])
-            if isinstance(inside[key], (dict, list)) and inside[key] and d.random() < 0.7:
-                inside = inside[key]
-                continue
-            inside[key] = d.choice(ODD)
-            break
-        sealed(whole / array_folder.WHOLE, forged)
+        sealed(whole / array_folder.WHOLE, forged(told, d, ODD))
         try:
             made = gofast.ArrayDataset.open(whole)
             assert len(made) == 20
