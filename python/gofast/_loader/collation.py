@@ -90,8 +90,9 @@ class Collation:
         workers, worker = self._workers, self.finished % self._workers.count
         latest = workers[worker]
         start = latest if drawn is None else latest.copy(drawn.torch)
+        turn = workers.turn(worker, start)
         try:
-            with workers.turn(worker, start):
+            with turn:
                 made = self._made(rows, worker)
         finally:
             self.finished += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from torch.utils.data._utils import worker as torchs
@@ -61,21 +61,25 @@ class Workers:
         self.base_seed = told["base_seed"]
         self.now[:] = [Generators.of(one) for one in told["now"]]
 
-    @contextmanager
-    def turn(self, worker: int, start: Generators) -> Iterator[None]:
-        """Within this context, this process draws as the worker would, and on one thread as it would.
+    def turn(self, worker: int, start: Generators) -> AbstractContextManager[None]:
+        """A context in which this process draws as the worker would, and on one thread as it would.
 
         Args:
             start: what the worker's generators have first. What becomes of it is `left` behind.
         """
-        self.left = start
+        self.left = start  # also if a signal's handler raises before the first line of the context
+        return self._turn(worker, start)
+
+    @contextmanager
+    def _turn(self, worker: int, start: Generators) -> Iterator[None]:
         info = torchs.WorkerInfo(
             id=worker, num_workers=self.count, seed=self.base_seed + worker, dataset=self._dataset
         )
         with taken():
             caller = Generators.now()
-            before, torchs._worker_info = torchs._worker_info, info
+            before = torchs._worker_info
             try:
+                torchs._worker_info = info
                 start.put(caller)
                 with alone():
                     yield

@@ -165,7 +165,8 @@ def test_a_file_that_is_gone_or_changed_is_one_error(
             Path(paths[1]).write_bytes(Path(paths[1]).read_bytes()[:-1])
         with pytest.raises(kind, match=r"sample 5: .*b\[0\]: "):
             dataset[5]
-        with pytest.raises(kind, match=r"sample \d+: .*b\[\d\]: "):
+        # A worker that opened it just before it was unlinked sees another ctime.
+        with pytest.raises((kind, errors.ChangedError), match=r"sample \d+: .*b\[\d\]: "):
             for _ in range(2):  # what was read ahead may be whole
                 list(batches)
                 batches = iter(loader(dataset, 2, num_workers=workers))

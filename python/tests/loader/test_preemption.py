@@ -59,17 +59,20 @@ def loader_of(kind: str, folder: Path) -> gofast.DataLoader[Any]:
 
 
 def _ends_a_block(frame: FrameType) -> bool:
-    """Whether the line is the end of a `with`, stands in its ``__exit__``, or releases a lock.
+    """Whether the line is the end of a `with`, stands in its ``__exit__``, or puts back what one took.
 
     Python handles no signal between the last call of such a block and this, but it traces the line: what is
     raised there would leave a lock taken, or counts with a loader that is gone, for the tests behind.
     """
     code, at = frame.f_code.co_code, frame.f_lasti
+    if code[at] == dis.opmap["NOP"]:  # the word `try`: what is raised there is no handler's
+        return True
     if code[at] == dis.opmap.get("SWAP"):  # what the block returns is kept meanwhile
         at += 2
     if frame.f_code.co_name == "__exit__" or code[at : at + 6 : 2] == bytes([dis.opmap["LOAD_CONST"]] * 3):
         return True
-    return ".release()" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return ".release()" in line or "._worker_info = before" in line
 
 
 def terminated_at(step: int, work: Callable[[], object]) -> bool:
