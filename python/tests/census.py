@@ -34,8 +34,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 4,
     "orders": 1,
-    "lines: library": 67_500,
-    "lines: tests": 53_600,
+    "lines: library": 67_650,
+    "lines: tests": 53_850,
     "lines: benchmarks": 7_800,
 }
 

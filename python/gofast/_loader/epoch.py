@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch.cuda import OutOfMemoryError
 
-from ..errors import ChangedError
+from ..errors import ChangedError, UnsupportedError
 from .changes import changes
 from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, InFlight, raised
-from .order import Listed, Order, Pull, begin, beginnings
+from .order import Listed, Order, Pull, begin
 from .schedule import DrawnOrder
 
 if TYPE_CHECKING:
@@ -363,29 +363,32 @@ class Epoch:
             self._opened, self._left = self._opened - left, 0
 
     def state(self) -> dict[str, Any]:
-        """All that an equal loader needs to go on behind the batch that was given last, as plain data.
+        """What an equal loader needs to go on behind the batch that was given last, as plain data.
 
-        It holds for this moment: nobody may have drawn from the process's generators since the batch was
-        given. Not in it is what a collate function or a transform in Python keeps.
+        With it belong the generators' states of this moment (`now`, as `beginnings` tells them). Not in it is
+        what a collate function or a transform in Python keeps.
 
         Raises:
             UnsupportedError: the batch size or the sampler's indices were changed in this epoch.
         """
+        given, drawn = self.given, self._drawn
         return {
-            "given": self.given,
-            "order": self._order.state(),
-            "ahead": [] if self._early else self._queue.lists(),
-            "now": beginnings(self._sampler),
+            "given": given,
+            "order": self._order.state() if drawn is None else drawn.state(given),
+            "ahead": self._queue.lists() if drawn is None else [],
+            "pull_ahead": self._pull_ahead,
             "workers": None if self._workers is None else self._queue.told(self._workers),
         }
 
     def _load(self, state: dict[str, Any]) -> None:
-        given, order = state["given"], self._order
-        order.load(state["order"])
-        if self._early and self._drawn is not None:
-            self._drawn.at = given
+        given, drawn = state["given"], self._drawn
+        if (drawn is None) == ("position" in state["order"]):
+            raise UnsupportedError("the state is that of a loader with another kind of sampler")
+        self._order.load(state["order"])
+        if drawn is not None:
+            given = drawn.at  # the size of batches may be another, and the number of ranks
         self._opened = self._queue.begun = given
-        if self._workers is not None:
+        if self._workers is not None and state["workers"] is not None:
             self._workers.load(state["workers"])
         for part in (self._queue.draw, self._collation):
             if part is not None:
@@ -393,7 +396,9 @@ class Epoch:
         for index in state["ahead"]:
             self._queue.add(Pull(index))
         begin(self._sampler, state["now"])
-        if self._pull_ahead:
-            if self._early:
-                self._pull_early()
+        if drawn is not None and self._pull_ahead:
+            self._begin()
+        elif self._pull_ahead:
+            for _ in range(state["pull_ahead"], self._pull_ahead):  # there are more workers now
+                self._pull()
             self._queue.fill()

@@ -26,6 +26,7 @@ from torch.utils.data.sampler import (
     WeightedRandomSampler,
 )
 
+from .. import errors
 from .._core.indices import picked_from
 from .._core.openmp import alone
 from .order import Listed, Order, Pull
@@ -78,6 +79,7 @@ class DrawnOrder(Order):
         self.last_pull, short = divmod(drawn.count, self.batch_size)
         self.batches = self.last_pull + (not self.drop_last and short > 0)
         self.looks_up = drawn.looked_up is not None
+        self._world = getattr(sampler.sampler, "num_replicas", 1)  # a DistributedSampler's
 
     def pull(self) -> Pull | None:
         """See Order."""
@@ -135,11 +137,19 @@ class DrawnOrder(Order):
         rest.changed = self._sampler
         return Listed(self._sampler, lists)
 
-    def state(self) -> dict[str, Any]:
-        """See Order. Its place may be ahead of torch's pulls."""
-        epoch = getattr(self._sampler.sampler, "epoch", None)  # a DistributedSampler's
-        position, ended = min(self.at * self.batch_size, self._drawn.count), self._drawn.at_end is None
-        return {"position": position, "before": self._before, "ended": ended, "epoch": epoch}
+    def state(self, at: int | None = None) -> dict[str, Any]:
+        """See Order.
+
+        Args:
+            at: the list that the state is before; None: the next one, which torch may not have pulled yet.
+        """
+        samples = min((self.at if at is None else at) * self.batch_size, self._drawn.count)
+        return {
+            "position": samples * self._world,  # of all ranks
+            "before": self._before,
+            "ended": self._drawn.at_end is None,
+            "epoch": getattr(self._sampler.sampler, "epoch", None),
+        }
 
     def load(self, state: dict[str, Any]) -> None:
         """See Order."""
@@ -151,7 +161,15 @@ class DrawnOrder(Order):
         again = draw_order(self._sampler)
         assert again is not None
         self._drawn, self._before = again._drawn, again._before
-        self.at = -(-state["position"] // self.batch_size)
+        samples, rest = divmod(state["position"], self._world)
+        self.at, over = divmod(samples, self.batch_size)
+        if samples >= self._drawn.count:
+            self.at = -(-self._drawn.count // self.batch_size)
+        elif rest or over:
+            raise errors.UnsupportedError(
+                f"{state['position']} samples came before: no whole number of batches of {self.batch_size} "
+                f"for {self._world} ranks"
+            )
         if state["ended"]:
             self._drawn.at_end = None
 
