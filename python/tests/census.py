@@ -33,7 +33,7 @@ MOST = {
     "is this file still the same?": 3,
     "is this dataset still the same?": 2,
     "why not native?": 1,
-    "formats on disk": 4,
+    "formats on disk": 3,
     "orders": 3,
     "lines: library": 67_500,
     "lines: tests": 53_600,
