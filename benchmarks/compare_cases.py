@@ -75,6 +75,36 @@ def csv_case(folder: str) -> Callable[[], int]:
     return turn
 
 
+def stream_case(folder: str, batch_size: int) -> Callable[[], int]:
+    """A CSV that is read in windows."""
+    import gofast
+
+    rows = gofast.IterableDataset.from_table(
+        table_file(folder), label="label", memory="34MB", shape=(1, 28, 28)
+    )
+    return epochs(gofast.DataLoader(rows, batch_size), ROWS // 10)
+
+
+def hdf5_case(folder: str, stream: bool) -> Callable[[], int]:
+    """Chunks of pictures, shuffled or in windows."""
+    import h5py
+
+    import gofast
+
+    path = Path(folder) / "rows.h5"
+    if not path.exists():
+        images = np.random.default_rng(0).integers(0, 256, (ROWS // 2, 784), np.uint8)
+        with h5py.File(path, "w") as file:
+            file.create_dataset("x", data=images, chunks=(256, 784), compression="gzip", compression_opts=1)
+            file["y"] = np.arange(len(images))
+    if stream:
+        windows = gofast.IterableDataset.from_hdf5(str(path), "x", "y", memory="34MB")
+        return epochs(gofast.DataLoader(windows, 256), ROWS // 2)
+    return epochs(
+        gofast.DataLoader(gofast.ArrayDataset.from_hdf5(path, "x", "y"), 256, shuffle=True), 5 * ROWS
+    )
+
+
 def transforms(name: str) -> Any:
     """Pipelines of torchvision."""
     from torchvision import transforms as t
@@ -99,11 +129,11 @@ def collate(rows: list[Any]) -> Any:
     return [batch[0] * torch.rand(()), batch[1]]
 
 
-def picture_case(name: str, collated: bool = False) -> Callable[[], int]:
+def picture_case(name: str, collated: bool = False, cache: str | None = None) -> Callable[[], int]:
     """Batches of pictures."""
     import gofast
 
-    dataset = gofast.ImageFolder(photographs(), transforms(name))
+    dataset = gofast.ImageFolder(photographs(), transforms(name), cache=cache)
     loader = gofast.DataLoader(
         dataset, 50, shuffle=True, num_workers=2, collate_fn=collate if collated else None
     )
@@ -160,8 +190,13 @@ CASES: dict[str, Callable[[str], Callable[[], int]]] = {
     "tables 16": lambda folder: table_case(folder, True, 16),
     "tables torch's 512": lambda folder: table_case(folder, False, 512, 2),
     "csv open": csv_case,
+    "stream 512": lambda folder: stream_case(folder, 512),
+    "stream 16": lambda folder: stream_case(folder, 16),
+    "hdf5": lambda folder: hdf5_case(folder, False),
+    "hdf5 stream": lambda folder: hdf5_case(folder, True),
     "images train": lambda folder: picture_case("train"),
     "images val": lambda folder: picture_case("val"),
+    "images warm": lambda folder: picture_case("val", cache="memory"),
     "simclr": lambda folder: picture_case("simclr"),
     "randaugment": lambda folder: picture_case("randaugment"),
     "gofast.open": lambda folder: lazy_case(),

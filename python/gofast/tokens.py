@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import os
+import weakref
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -144,7 +145,7 @@ class TokenDataset(NativeDataset):
     def _here(self) -> Batcher:
         here = self._per_process
         if here is None or here.pid != os.getpid():
-            view = self._joined([self], None) if here is None else here.view
+            view = self._joined([weakref.proxy(self)], None) if here is None else here.view
             here = self._per_process = ForTorch().batcher(view)
         return here
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
+import weakref
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -75,7 +76,7 @@ class CompiledDataset:
         self._ending: Callable[[Any], Any] | None = None
         first = identify(plan.rest[0]) if plan.rest else None
         self._cuts = first is not None and first.name in ("FiveCrop", "TenCrop")
-        self._dataset = dataset
+        self._dataset = weakref.proxy(dataset)  # see BatchSource.keep
         files = dataset._files
         shape = None if plan.hands_over == "pil" else plan.shape
         if dataset._options.channels_last and self.finished and shape is not None and len(shape) > 3:
@@ -85,7 +86,9 @@ class CompiledDataset:
         most = pillow.max_pixels()
         self.kept = self._kept(dataset, plan)
         self.core = CorePictures(files, plan, shape, last, most, labels, seed, kept=self.kept)
-        self.view = PictureBatchSource([dataset], None, [self.core], generator if self.finished else None)
+        self.view = PictureBatchSource(
+            [self._dataset], None, [self.core], generator if self.finished else None
+        )
         if plan.rest and not plan.native_part:
             fallback_warnings.warn_of_transform(dataset._called, plan.reason)
         if dataset._options.channels_last and not self.finished:

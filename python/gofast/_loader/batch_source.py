@@ -145,6 +145,16 @@ class BatchSource:
         self._each = [column.each for column in columns for _ in range(column.width)]
         return self
 
+    def keep(self, dataset: Any) -> BatchSource:
+        """The same, and the dataset with it: one that nobody else may keep.
+
+        A dataset's own batch source knows it weakly. Memory is free when the dataset's last name goes, and
+        not when Python next looks for cycles, which may be never.
+        """
+        kept = copy.copy(self)
+        kept.datasets = (dataset,)
+        return kept
+
     def __len__(self) -> int:
         return self._length
 

@@ -160,7 +160,10 @@ class Batcher:
         """Whether there is still a dataset that batches can be filled from."""
         try:
             return self._core().alive and self.view.core.alive
-        except errors.GofastError:  # the user's arrays are no longer what the dataset was made of
+        except (
+            errors.GofastError,
+            ReferenceError,
+        ):  # the user's arrays are others now, or the dataset is gone
             return False
 
     def count_for(self, counts: Counts | None) -> None:

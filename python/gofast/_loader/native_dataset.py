@@ -104,7 +104,8 @@ def resolve(dataset: Dataset[Any]) -> BatchSource | Reason:
     """
     ours = native(dataset)
     if ours is not None:
-        return ours._native_view()
+        view = ours._native_view()
+        return view if ours is dataset or isinstance(view, Reason) else view.keep(ours)
     parts: list[NativeDataset] = []
     index_map = _flatten(dataset, parts)
     if isinstance(index_map, Reason):

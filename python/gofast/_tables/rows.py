@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import weakref
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -384,7 +385,7 @@ class RowDataset(NativeDataset, Generic[Options]):
     def _here(self) -> Batcher:
         here = self._per_process
         if here is None or here.pid != os.getpid():
-            view = here.view if here is not None else self._joined([self], None)
+            view = here.view if here is not None else self._joined([weakref.proxy(self)], None)
             here = self._per_process = ForTorch().batcher(view)
         return here
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import io
 import pickle
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -298,3 +300,24 @@ def test_what_is_said_and_counted(case: Case, ours: Any, workers: int) -> None:
     assert (told["epochs"], told["batches"], told["samples"]) == (2, len(seen), sum(seen))
     assert told["epoch"]["samples"] == COUNT
     assert told["made"] == (2 * COUNT if case.native else 0)
+
+
+@pytest.mark.parametrize(
+    "use", [len, lambda d: [d[0], d[-1]], lambda d: [*DataLoader(d, 4)], lambda d: [*gofast.DataLoader(d, 4)]]
+)
+@pytest.mark.parametrize("name", CASES)
+def test_memory_is_free_when_the_last_name_goes(name: str, use: Callable[[Any], Any], tmp_path: Path) -> None:
+    """Python looks for cycles when it has made many objects, and a loop over a large table makes few."""
+
+    def used() -> weakref.ref[Any]:
+        dataset = CASES[name].make(tmp_path)
+        use(dataset)
+        gc.collect()
+        gc.disable()
+        use(dataset)
+        return weakref.ref(dataset)
+
+    try:
+        assert used()() is None
+    finally:
+        gc.enable()

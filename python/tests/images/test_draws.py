@@ -24,7 +24,8 @@ TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor
 
 def view_of(paths: list[str], threads: int, **options: Any) -> Any:
     """A view of these files whose headers so many threads read; 0: the caller's alone."""
-    view = gofast.ImageFiles(paths, transform=TRAIN, **options)._here().view
+    dataset = gofast.ImageFiles(paths, transform=TRAIN, **options)
+    view = dataset._here().view.keep(dataset)
     view._helpers = os.getpid(), (engine.crew() if threads else 0, threads)
     return view
 
