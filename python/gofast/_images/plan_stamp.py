@@ -33,7 +33,8 @@ class PlanStamp:
 
     Args:
         transform: the nest.
-        attributes: instead of it, what gives it as it is now, and other attributes of its dataset behind it.
+        attributes: instead of it, a dataset's method that gives it as it is now, and other attributes behind
+            it. The dataset is known weakly: see BatchSource.keep.
 
     Attributes:
         transform: the nest.
@@ -43,7 +44,7 @@ class PlanStamp:
     def __init__(
         self, transform: object = None, attributes: Callable[[], tuple[Any, ...]] | None = None
     ) -> None:
-        self._attributes = attributes
+        self._attributes = None if attributes is None else weakref.WeakMethod(attributes)
         self.values = (transform,) if attributes is None else attributes()
         self.transform: Any = self.values[0]
         self._surroundings = _surroundings()
@@ -116,8 +117,10 @@ class PlanStamp:
         """Whether all is as it was: the same objects everywhere, classes as their authors wrote them, and the
         surroundings that a plan depends on."""
         try:
-            if self._attributes is not None and not self.has(self._attributes()):
-                return False
+            if self._attributes is not None:
+                attributes = self._attributes()
+                if attributes is None or not self.has(attributes()):
+                    return False
             return self._has_transforms()
         except (AttributeError, TypeError, ValueError, RuntimeError):  # as of keys that cannot be compared
             return False
