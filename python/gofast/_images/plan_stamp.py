@@ -32,12 +32,11 @@ class PlanStamp:
     and what else samples follow from.
 
     Args:
-        transform: the nest.
+        transform: the nest, which is not kept.
         attributes: instead of it, a dataset's method that gives it as it is now, and other attributes behind
             it. The dataset is known weakly: see BatchSource.keep.
 
     Attributes:
-        transform: the nest.
         values: what `attributes` gave.
     """
 
@@ -45,8 +44,7 @@ class PlanStamp:
         self, transform: object = None, attributes: Callable[[], tuple[Any, ...]] | None = None
     ) -> None:
         self._attributes = None if attributes is None else weakref.WeakMethod(attributes)
-        self.values = (transform,) if attributes is None else attributes()
-        self.transform: Any = self.values[0]
+        self.values = () if attributes is None else attributes()
         self._surroundings = _surroundings()
         self._dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []  # with their keys and values
         self._lists: list[tuple[list[Any], list[Any]]] = []  # with their members
@@ -59,8 +57,13 @@ class PlanStamp:
         self._objects: list[tuple[weakref.ref[Any], type, dict[str, Any]]] = []
         self._tensors: list[tuple[torch.Tensor, int | None]] = []
         self._numbers: list[tuple[Any, str]] = []
-        self._keep(self.transform)
+        self._keep(transform if attributes is None else self.transform)
         self._hooked = [*map(bool, self._hooks)]
+
+    @property
+    def transform(self) -> Any:
+        """The nest that `attributes` gave."""
+        return self.values[0]
 
     def _keep(self, value: Any) -> None:
         if isinstance(value, torch.Tensor):

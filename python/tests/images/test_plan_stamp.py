@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable
@@ -147,6 +148,14 @@ def test_other_augmentations_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None
     less = {**space, "Rotate": (lambda bins, height, width: torch.linspace(0, 9, bins), True)}
     monkeypatch.setattr(v2.TrivialAugmentWide, "_AUGMENTATION_SPACE", less)
     assert compile(v2.Compose([augment, v2.ToImage()])).steps != plan.steps
+
+
+def test_a_stamp_keeps_no_transform() -> None:
+    """A Compose's program goes with it: compose_calls.py."""
+    compose = nest()
+    stamp, gone = PlanStamp(compose), weakref.ref(compose)
+    del compose
+    assert gone() is None and not stamp.holds()
 
 
 def test_calls_change_nothing() -> None:
