@@ -48,6 +48,8 @@ class RecordsMade(TypedDict):
     columns: list[Feature]
     first: list[str]
     size: int
+    begin: int
+    end: int
     reused: bool
     kept: bool
 
