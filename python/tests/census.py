@@ -34,8 +34,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 4,
     "orders": 3,
-    "lines: library": 67_500,
-    "lines: tests": 53_600,
+    "lines: library": 67_610,
+    "lines: tests": 53_690,
     "lines: benchmarks": 7_800,
 }
 
