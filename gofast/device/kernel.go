@@ -246,7 +246,7 @@ func keptImage(a *store.Artefact) ([]byte, bool) {
 		return nil, false
 	}
 	defer r.Close()
-	return bytes.Clone(r.Data), true
+	return bytes.Clone(r.Data[store.HeadBytes:]), true
 }
 
 // keepImage writes a kernel for the next process, if the folder can be written: it costs 0.1 s to make again.
@@ -258,7 +258,7 @@ func keepImage(a *store.Artefact, image []byte) {
 	atOnce, end := context.WithCancel(context.Background())
 	end()
 	_ = store.Once(atOnce, a.Op, a.Path, func() bool { return false }, func(file *atomicfile.File) error {
-		r, err := a.Write(context.Background(), file, image)
+		r, err := a.Write(context.Background(), file, append(make([]byte, store.HeadBytes), image...))
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ class HDF5Rows(BlockStream):
 
     def __len__(self) -> int:
         """The rows of an epoch, of this rank."""
-        return sum(map(len, self._share(self._rows)))
+        return self._share(self._rows)
 
     def __repr__(self) -> str:
         arrays = ", ".join(f"{one.dtype} {list(one.shape)}" for one in self._arrays)
@@ -66,7 +66,7 @@ class HDF5Rows(BlockStream):
         """See BlockStream."""
         windows = self._windows()
         order, rooms = BlockOrder([*map(len, windows.blocks)], windows.rows, *drawn), windows.rooms()
-        stretches = list(order.stretches(self._parts(self._rows)))
+        stretches = self._stretches(order)
         wanted = [windows.runs(stretch.window.blocks) for stretch in stretches]
         for stretch, runs, filled in zip(stretches, wanted, windows.filled(wanted, rooms), strict=True):
             with alone():

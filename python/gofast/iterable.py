@@ -19,8 +19,8 @@ from ._images.iterable_source import IterableRows, SourceRow
 from ._loader.batch_source import Line, Output, check_callable
 from ._loader.classes import Classes, LabelType
 from ._loader.iterable_dataset import IterableSourceDataset
+from ._loader.order import Even
 from ._plan.compile import compile
-from ._tables.blocks import Even
 from ._tables.codings import Categories, Dates
 from ._tables.column_options import Header
 from ._tables.features import Column, FillValue

@@ -43,12 +43,13 @@ from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
 from ._loader.native_dataset import native, resolve
+from ._loader.resume import check, comes_first, put, state_of_loader
 from ._loader.seeding import only_seeds
 from ._loader.stacking import Stacking
 from ._loader.trace import Trace
 from ._loader.worker_copies import WorkerCopies
 from ._tables.codings import warn_of_codings
-from .errors import OptionError
+from .errors import OptionError, UnsupportedError
 
 _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
 
@@ -171,6 +172,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         self.device, self.resident = device, resident
         self.threads = threads
         self._live: weakref.WeakValueDictionary[int, NativeIterator] = weakref.WeakValueDictionary()
+        self._latest: weakref.ref[_BaseDataLoaderIter] | None = None
+        self._state: dict[str, Any] | None = None  # what the next iterator goes on from
         self._idle = Idle()
         self._counts = Counts()
         self._stacking = Stacking(dataset)
@@ -337,6 +340,45 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         """
         return Trace(self._counts, path, events)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader stands, for `load_state_dict`: behind the last batch that was handed out.
+
+        What was made ahead does not count. It costs some 0.1 ms and has no effect: no iterator begins, and
+        no generator moves. It holds plain data and CPU tensors (``torch.load`` reads them with
+        ``weights_only=True``): the place among the samples of all ranks, and the states of torch's,
+        `random`'s and `numpy.random`'s generators and of those that the loader, its sampler and its dataset
+        have as attributes. What a ``collate_fn`` or a transform keeps for itself is not in it.
+
+        On torch's own machinery, the middle of an epoch is not kept: `load_state_dict` says so then.
+        """
+        if self._state is not None:
+            return dict(self._state)
+        return state_of_loader(self, None if self._latest is None else self._latest())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next iterator goes on where an equal loader stood, as if nothing had happened.
+
+        Order, pixels and generators are those of a loader that was not stopped, with as many workers. With
+        another number of workers, or another number of ranks under a DistributedSampler, the order is. Draws
+        of another rank, or of workers that are not as many, begin anew.
+
+        An epoch of which all batches were handed out has none left: the next iterator ends at once. If it had
+        ended, the next epoch begins.
+
+        Args:
+            state: of `state_dict`; an empty one does nothing.
+
+        Raises:
+            UnsupportedError: the state is of another kind of loader, or of the middle of an epoch on torch's
+                own machinery. What only an iterator can find out is raised at `iter`, or at its first batch.
+        """
+        if not state:
+            return
+        check(self, state)
+        if isinstance(self._iterator, NativeIterator):
+            self._iterator.close()
+        self._iterator, self._state = None, dict(state)
+
     def __enter__(self) -> DataLoader[Sample, Collate]:
         return self
 
@@ -353,7 +395,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        state.update(_iterator=None, _live=None, _idle=None, _counts=None, _stacking=None)  # work stays here
+        work = ("_iterator", "_live", "_latest", "_idle", "_counts", "_stacking")
+        state.update(dict.fromkeys(work))  # it stays here
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -432,6 +475,15 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         return OnDevice(wanted, self.resident)
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
+        state = None if self._state is None else check(self, self._state)
+        if state is not None and comes_first(state):
+            put(self, state)
+            state = None
+        iterator = self._new_iterator(state)
+        self._latest, self._state = weakref.ref(iterator), None
+        return iterator
+
+    def _new_iterator(self, state: dict[str, Any] | None) -> _BaseDataLoaderIter:
         (view, copies), rows = self._judged(), self.collate_fn is not default_collate
         wanted = self._wanted_device()
         if (isinstance(view, Reason) or rows) and self.resident is True and wanted is not None:
@@ -439,6 +491,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
             raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
         if isinstance(view, Reason):
+            if state is not None:
+                raise UnsupportedError(f"the middle of an epoch cannot be found again: {view}")
             if isinstance(self.dataset, IterableSourceDataset):
                 if self._auto_collation and self.dataset._makes_batches:
                     return CountedWhole(self, self._counts)
@@ -458,6 +512,6 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         moved = rows and wanted is not None  # what the collate function makes is moved
         destination = Destination(rows) if moved else self._destination()
         lane = IteratorStream(view, threads, self._idle, stamp, destination, self._counts)
-        iterator = NativeIterator(self, lane, copies, on_device=wanted is not None and not moved)
+        iterator = NativeIterator(self, lane, copies, wanted is not None and not moved, state)
         self._live[id(iterator)] = iterator
         return iterator

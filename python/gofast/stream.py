@@ -107,7 +107,7 @@ class TableRows(BlockStream):
             self._found(None)
         if self._rows is None:
             raise TypeError(f"the rows of {type(self).__name__} were not counted: its index() does that")
-        return sum(map(len, self._share(self._rows)))
+        return self._share(self._rows)
 
     def _order(self, source: StreamSource, drawn: BlockPermutation) -> BlockOrder:
         found = self._found(source)
@@ -151,8 +151,7 @@ class TableRows(BlockStream):
         found = self._found(source)
         order = self._order(source, drawn)
         keep = info is None and drawn.seed is not None and self._fits(found)
-        stretches = list(order.stretches(self._parts(self._rows or 0)))
-        yield from self._windows.ordered(source, found.pieces, order, stretches, keep)
+        yield from self._windows.ordered(source, found.pieces, order, self._stretches(order), keep)
 
     # -- what it tells -----------------------------------------------------------------
 

@@ -30,9 +30,9 @@ from ._loader.classes import Classes, LabelType
 from ._loader.core_dataset import IntArray
 from ._loader.explain import Explanation
 from ._loader.length_grouped import HasLengths
+from ._loader.order import Even
 from ._loader.trace import Trace
 from ._tables.array_memory import Array
-from ._tables.blocks import Even
 from ._tables.codings import Categories, Dates, Unit
 from ._tables.column_options import Header
 from ._tables.features import Column, FillValue

@@ -60,8 +60,8 @@ class FakeView:
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def watch(self) -> None:
-        return None
+    def stamps(self) -> tuple[()]:
+        return ()
 
     def same_rows(self, other: FakeView) -> bool:
         return self.dataset is other.dataset

@@ -5,9 +5,13 @@
 // something else. Nothing else evicts it, and any file of the store may be removed at any time. One process makes it, and
 // others wait for that one (Once). It exists completely or not at all (package atomicfile).
 //
-// The file of an Artefact is its content, which can be mapped from offset 0, and then a seal: what the content is, what it
-// was made of, its checksum, and the seal's own. A table's cache has its checksums in a form of its own, since numpy opens
-// it, and uses Once alone.
+// The file of an Artefact is a head, and the content: what the content is, what it was made of, its checksum, and the
+// head's own. Whoever makes a content leaves HeadBytes free in front of it, so that offsets in it are those in the file, or in
+// memory that is not kept. A table's cache is a folder of arrays, since numpy opens it, and uses Once alone.
+//
+// Why artefacts are no folders of arrays: a spawned process is handed one descriptor, a rename replaces all of it at once, and
+// its content is compared with its checksum whenever it is opened. SHA-256, which a folder of arrays has, takes at least five
+// times as long for that as these CRC-32: the list of 1.3 million files has 73 MB.
 package store
 
 import (
@@ -51,8 +55,8 @@ func Folder(kind string) string {
 	return filepath.Join(caches, "gofast", kind)
 }
 
-// seal stands behind the content.
-type seal struct {
+// head is what a file begins with.
+type head struct {
 	Magic, Kind        [8]byte
 	Version, ByteOrder uint32
 	Bytes              int64
@@ -66,25 +70,25 @@ const (
 	byteOrder = 0x01020304
 )
 
-var (
-	native    = binary.NativeEndian
-	sealBytes = int64(binary.Size(seal{}))
-)
+var native = binary.NativeEndian
+
+// HeadBytes is the room for the head, a multiple of 8.
+var HeadBytes = int64(binary.Size(head{}))
 
 func (a *Artefact) fail(kind error, format string, args ...any) *errs.Error {
 	return errs.New(kind, a.Op, fmt.Sprintf(format, args...)).At(a.Path)
 }
 
-// sealed is the seal of a content.
-func (a *Artefact) sealed(ctx context.Context, data []byte) ([]byte, error) {
-	sum, err := crc.Parallel(ctx, a.Threads, int64(len(data)), func(from, to int64) ([]byte, error) { return data[from:to], nil })
+// head is that of a content.
+func (a *Artefact) head(ctx context.Context, content []byte) ([]byte, error) {
+	sum, err := crc.Parallel(ctx, a.Threads, int64(len(content)), func(from, to int64) ([]byte, error) { return content[from:to], nil })
 	if err != nil {
 		return nil, a.fail(errs.ErrCanceled, "canceled").Because(err)
 	}
-	s := seal{Version: a.Version, ByteOrder: byteOrder, Bytes: int64(len(data)), Of: a.Of, IEEE: sum.IEEE, Castagnoli: sum.Castagnoli}
-	copy(s.Magic[:], magic)
-	copy(s.Kind[:], a.Kind)
-	text, err := binary.Append(nil, native, &s)
+	h := head{Version: a.Version, ByteOrder: byteOrder, Bytes: int64(len(content)), Of: a.Of, IEEE: sum.IEEE, Castagnoli: sum.Castagnoli}
+	copy(h.Magic[:], magic)
+	copy(h.Kind[:], a.Kind)
+	text, err := binary.Append(nil, native, &h)
 	if err != nil {
 		return nil, err
 	}
@@ -93,22 +97,20 @@ func (a *Artefact) sealed(ctx context.Context, data []byte) ([]byte, error) {
 	return append(whole, own[:]...), nil
 }
 
-// Record is an open artefact: read-only mapped memory, and the file, until Close.
+// Record is an open artefact: read-only mapped memory, the head and the content, and the file, until Close.
 type Record struct {
 	Data []byte
 	File *os.File
-
-	mapping []byte
 }
 
 // Close may be called twice.
 func (r *Record) Close() error {
-	mapping := r.mapping
-	r.Data, r.mapping = nil, nil
-	if mapping == nil {
+	data := r.Data
+	r.Data = nil
+	if data == nil {
 		return nil
 	}
-	return errors.Join(unix.Munmap(mapping), r.File.Close())
+	return errors.Join(unix.Munmap(data), r.File.Close())
 }
 
 // Open maps the artefact. ErrNotFound: there is none. ErrChanged: it was made of something else. ErrDamaged: it is not whole,
@@ -129,7 +131,7 @@ func (a *Artefact) Open(ctx context.Context) (r *Record, err error) {
 	return r, err
 }
 
-// mapped maps an open file and checks its seal.
+// mapped maps an open file and checks its head.
 func (a *Artefact) mapped(ctx context.Context, file *os.File) (r *Record, err error) {
 	bad := func(what string) (*Record, error) {
 		return nil, a.fail(errs.ErrDamaged, "not a complete %s of this version of gofast (%s): delete it, or let it be built again", a.Kind, what)
@@ -138,49 +140,64 @@ func (a *Artefact) mapped(ctx context.Context, file *os.File) (r *Record, err er
 	if err != nil {
 		return nil, a.fail(errs.ErrRead, "cannot stat the %s", a.Kind).Because(err)
 	}
-	if !info.Mode().IsRegular() || info.Size() < sealBytes || info.Size() > math.MaxInt {
+	if !info.Mode().IsRegular() || info.Size() < HeadBytes || info.Size() > math.MaxInt {
 		return bad("too short, or no file")
 	}
-	mapping, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return nil, a.fail(errs.ErrRead, "cannot map the %s", a.Kind).Because(err)
 	}
 	defer func() {
 		if r == nil {
-			_ = unix.Munmap(mapping) // cannot fail for a mapping of ours
+			_ = unix.Munmap(data) // cannot fail for a mapping of ours
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	data, has := mapping[:info.Size()-sealBytes], bytes.Clone(mapping[info.Size()-sealBytes:])
-	var s seal
-	if _, err := binary.Decode(has, native, &s); err != nil || string(s.Magic[:]) != magic || s.ByteOrder != byteOrder {
-		return bad("no seal of this byte order")
+	has := bytes.Clone(data[:HeadBytes])
+	var h head
+	if _, err := binary.Decode(has, native, &h); err != nil || string(h.Magic[:]) != magic || h.ByteOrder != byteOrder {
+		return bad("no head of this byte order")
 	}
 	own := *a
-	own.Of = s.Of
-	switch should, err := own.sealed(ctx, data); {
+	own.Of = h.Of
+	switch should, err := own.head(ctx, data[HeadBytes:]); {
 	case err != nil:
 		return nil, err
 	case !bytes.Equal(has, should):
 		return bad("another version, or a checksum that differs")
-	case s.Of != a.Of:
+	case h.Of != a.Of:
 		return nil, a.fail(errs.ErrChanged, "the %s was made with other options", a.Kind)
 	}
-	return &Record{Data: data, File: file, mapping: mapping}, nil
+	return &Record{data, file}, nil
 }
 
-// Write makes data the artefact, in a file that Once began, and maps it.
+// Is says whether a file begins as an artefact does, or is empty. It may be one that is not whole.
+func Is(path string) bool {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	begin := make([]byte, len(magic))
+	n, _ := file.ReadAt(begin, 0)
+	return string(begin[:n]) == magic[:n]
+}
+
+// Write makes data the artefact, in a file that Once began, and maps it. Its first HeadBytes are not of the content.
 func (a *Artefact) Write(ctx context.Context, file *atomicfile.File, data []byte) (r *Record, err error) {
-	end, err := a.sealed(ctx, data)
+	begin, err := a.head(ctx, data[HeadBytes:])
 	if err != nil {
 		return nil, err
 	}
 	err = file.Part.Truncate(0)
 	if err == nil {
-		_, err = file.Part.WriteAt(data, 0)
+		_, err = file.Part.WriteAt(data[HeadBytes:], HeadBytes)
 	}
 	if err == nil {
-		_, err = file.Part.WriteAt(end, int64(len(data)))
+		_, err = file.Part.WriteAt(begin, 0)
 	}
 	if err != nil {
 		return nil, a.fail(errs.ErrRead, "cannot write the %s: is the disk full?", a.Kind).Because(err)

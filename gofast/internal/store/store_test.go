@@ -25,13 +25,15 @@ func artefact(t *testing.T, content []byte) *Artefact {
 	return a
 }
 
+func behindHead(content []byte) []byte { return append(make([]byte, HeadBytes), content...) }
+
 func (a *Artefact) put(ctx context.Context, content []byte) error {
 	return Once(ctx, a.Op, a.Path, func() bool { return false }, func(file *atomicfile.File) error {
-		r, err := a.Write(ctx, file, content)
+		r, err := a.Write(ctx, file, behindHead(content))
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(r.Data, content) {
+		if !bytes.Equal(r.Data[HeadBytes:], content) {
 			return errors.New("another content")
 		}
 		return r.Close()
@@ -42,10 +44,10 @@ func TestArtefact(t *testing.T) {
 	for _, content := range [][]byte{nil, []byte("abc"), bytes.Repeat([]byte("x"), 1<<20)} {
 		a := artefact(t, content)
 		r, err := a.Open(t.Context())
-		if err != nil || !bytes.Equal(r.Data, content) {
+		if err != nil || !bytes.Equal(r.Data[HeadBytes:], content) {
 			t.Fatalf("%v", err)
 		}
-		if err := a.put(t.Context(), []byte("later")); err != nil || !bytes.Equal(r.Data, content) {
+		if err := a.put(t.Context(), []byte("later")); err != nil || !bytes.Equal(r.Data[HeadBytes:], content) {
 			t.Errorf("what is open changed: %v", err)
 		}
 		if err := errors.Join(r.Close(), r.Close()); err != nil {
@@ -74,6 +76,9 @@ func TestWhatIsNotTheArtefact(t *testing.T) {
 		if _, err := other.Open(t.Context()); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
+	}
+	if !Is(a.Path) || Is(filepath.Dir(a.Path)) || Is(a.Path+"x") {
+		t.Error("it is not told by its first bytes")
 	}
 	good, err := os.ReadFile(a.Path)
 	if err != nil {
@@ -109,7 +114,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, opened := a.Open(t.Context())
-	if !errors.Is(err, errs.ErrRead) || opened != nil || string(r.Data) != "old" {
+	if !errors.Is(err, errs.ErrRead) || opened != nil || string(r.Data[HeadBytes:]) != "old" {
 		t.Errorf("%v, then %v", err, opened)
 	}
 	r.Close()
@@ -131,7 +136,7 @@ func TestOneMakesItAndOthersWait(t *testing.T) {
 			}
 			err := Once(t.Context(), a.Op, path, there, func(file *atomicfile.File) error {
 				made.Add(1)
-				r, err := a.Write(t.Context(), file, []byte("x"))
+				r, err := a.Write(t.Context(), file, behindHead([]byte("x")))
 				if err != nil {
 					return err
 				}

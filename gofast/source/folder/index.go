@@ -69,9 +69,10 @@ func parse(ctx context.Context, data []byte, path string, threads int) (*Index, 
 	}
 	x := &Index{data: data}
 	h := &x.header
-	if _, err := binary.Decode(data, native, h); err != nil {
+	if int64(len(data)) < headerBytes {
 		return bad("too short")
 	}
+	_, _ = binary.Decode(data[store.HeadBytes:], native, h)
 	if !h.consistent(int64(len(data))) {
 		return bad("the header contradicts itself")
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 )
 
 // later is a clock by which every directory has been left alone for long.
@@ -258,7 +259,7 @@ func TestDeceivingIndex(t *testing.T) {
 	} {
 		data, h := slices.Clone(x.data), x.header
 		lie(&h, data)
-		if _, err := binary.Encode(data, native, &h); err != nil {
+		if _, err := binary.Encode(data[store.HeadBytes:], native, &h); err != nil {
 			t.Fatal(err)
 		}
 		forged, err := parse(context.Background(), data, name, 2)

@@ -5,17 +5,18 @@ import (
 	"encoding/binary"
 
 	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 )
 
 // Version is the version of the index's layout.
-const Version = 3
+const Version = 4
 
 // section is a part of the index.
 type section struct{ At, Bytes int64 }
 
 func (s section) end() int64 { return s.At + s.Bytes }
 
-// header comes first.
+// header comes first, behind the store's.
 type header struct {
 	Count, ClassCount, PlaceCount int64
 	ScanNs                        int64
@@ -35,7 +36,7 @@ type placeRecord struct {
 
 var (
 	native      = binary.NativeEndian
-	headerBytes = int64(binary.Size(header{}))
+	headerBytes = store.HeadBytes + int64(binary.Size(header{})) // both
 	recordBytes = int64(binary.Size(placeRecord{}))
 )
 
@@ -86,7 +87,7 @@ func (t *tree) encode(ctx context.Context) ([]byte, error) {
 	if err := t.encodeSamples(ctx, view(h.PathOffsets), view(h.SampleClasses), view(h.Paths)); err != nil {
 		return nil, err
 	}
-	_, err := binary.Encode(data, native, &h)
+	_, err := binary.Encode(data[store.HeadBytes:], native, &h)
 	return data, err
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // Version is the version of the index's layout.
-const Version = 1
+const Version = 2
 
 // Options say what to index.
 type Options struct {
@@ -114,7 +114,7 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 	if there() {
 		return r, true, err
 	}
-	if errors.Is(err, errs.ErrDamaged) && !isOurs(path) {
+	if errors.Is(err, errs.ErrDamaged) && !store.Is(path) {
 		return nil, false, fail(errs.ErrConfig, "the file is there and is no index of gofast: it will not be replaced").At(path)
 	}
 	reused = true
@@ -129,18 +129,6 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 		err = began
 	}
 	return r, reused, err
-}
-
-// isOurs says whether a file begins as an index, or is empty.
-func isOurs(path string) bool {
-	f, err := source.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, len(magic))
-	n, _ := f.ReadAt(head, 0)
-	return string(head[:n]) == magic[:n]
 }
 
 // open looks at all files, and says whether one has just been written. Compressed ones are inflated into the draft.

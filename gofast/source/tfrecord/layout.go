@@ -8,13 +8,12 @@ import (
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
-// magic begins an index. The next 8 bytes say where the schema stands.
-const magic = "gofastTR"
-
-const headBytes = int64(len(magic)) + 8
+// textAt is where 8 bytes say where the schema stands: behind the store's head. The arrays come next.
+var textAt, headBytes = store.HeadBytes, store.HeadBytes + 8
 
 // Schema says what an index holds, and where. It stands in the index itself, as JSON behind the arrays.
 type Schema struct {
@@ -22,6 +21,8 @@ type Schema struct {
 	Columns []ColumnSchema `json:"columns"`
 	First   []string       `json:"first"` // the names of the features of the first record, at most 100
 	Size    int64          `json:"size"`
+	Begin   int64          `json:"begin"`  // where the arrays begin
+	End     int64          `json:"end"`    // behind them is the text of this
 	Reused  bool           `json:"reused"` // it was there
 	Kept    bool           `json:"kept"`   // it lies where it was to be kept
 }
@@ -118,7 +119,7 @@ func (d *draft) encode(files []file, names []string, most int64) error {
 	if err := d.mapped(at + int64(len(text))); err != nil {
 		return err
 	}
-	native.PutUint64(d.data[copy(d.data, magic):], uint64(at))
+	native.PutUint64(d.data[textAt:], uint64(at))
 	copy(d.data[at:], text)
 	for _, c := range s.Columns {
 		c.encode(d.data, files)
@@ -191,10 +192,10 @@ func parse(data []byte) (s Schema, err error) {
 		return Schema{}, fail(errs.ErrDamaged, "not a complete index of this version of gofast: delete it, or let it be built again")
 	}
 	size := int64(len(data))
-	if size < headBytes || string(data[:len(magic)]) != magic {
+	if size < headBytes {
 		return bad()
 	}
-	text := int64(native.Uint64(data[len(magic):]))
+	text := int64(native.Uint64(data[textAt:]))
 	if text < headBytes || text > size || json.Unmarshal(data[text:], &s) != nil {
 		return bad()
 	}
@@ -216,7 +217,7 @@ func parse(data []byte) (s Schema, err error) {
 			return bad()
 		}
 	}
-	s.Size = size
+	s.Size, s.Begin, s.End = size, headBytes, text
 	return s, nil
 }
 

@@ -249,8 +249,8 @@ class TFRecordIndex:
         return starts, np.array([file["bytes"] for file in held], np.uint64)
 
     def _digest(self) -> str:
-        (end,) = struct.unpack("=q", self._bytes[8:16])  # behind it are the stamps: another copy's may differ
-        return hashlib.blake2b(memoryview(self._bytes)[:end], digest_size=16).hexdigest()
+        arrays = slice(self._schema["begin"], self._schema["end"])  # the stamps of another copy may differ
+        return hashlib.blake2b(memoryview(self._bytes)[arrays], digest_size=16).hexdigest()
 
     def __copy__(self) -> TFRecordIndex:
         return self

@@ -50,6 +50,8 @@ class RecordsMade(TypedDict):
     columns: list[Feature]
     first: list[str]
     size: int
+    begin: int
+    end: int
     reused: bool
     kept: bool
 

@@ -41,7 +41,7 @@ class ArrayPictures(MemoryAdapter):
     def _attributes(self) -> tuple[Any, ...]:
         dataset = self._dataset
         first, *rest = (field.given for field in dataset._memory.fields)
-        return layout_of(first), first, None, dataset.transform, dataset.target_transform, *rest
+        return dataset.transform, dataset.target_transform, layout_of(first), first, None, *rest
 
     def _pixels(self) -> Pixels | str:
         field = self._dataset._memory.fields[0]

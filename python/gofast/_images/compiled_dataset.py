@@ -25,13 +25,13 @@ from .._loader.in_flight import raised
 from .._plan.compile import Plan, compile
 from .._plan.transforms import identify
 from . import pillow
-from .compiled_state import CompiledState
 from .core_pictures import CorePictures
 from .file_index import Files
 from .lazy_pictures import at_once, going_on, transformed
 from .picture_batches import PictureBatchSource
 from .picture_cache import PictureCache
 from .picture_draws import PictureDraws, rounding
+from .plan_stamp import PlanStamp
 from .protocols import HasPictures
 
 Making: TypeAlias = Callable[[], tuple[Any, int]]  # a picture, and the sample that it is of
@@ -47,6 +47,7 @@ class CompiledDataset:
         generator: what is drawn for finished samples comes from it; None: from torch's default one.
 
     Attributes:
+        stamp: whether all that was compiled is as it was.
         finished: the core makes whole samples, all of one shape; else Python goes on with what it makes.
     """
 
@@ -54,18 +55,17 @@ class CompiledDataset:
         self,
         dataset: HasPictures,
         plan: Plan,
-        unchanged: CompiledState,
+        stamp: PlanStamp,
         threads: int | None = None,
         hands_over: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
         self.pid = os.getpid()
-        self._asked, self._unchanged, self._transform = plan, unchanged, dataset.transform
-        self._layout = _layout(dataset)
+        self._asked, self.stamp = plan, stamp
         drawable = not plan.draws or rounding() is not None
         self.finished = plan.native and plan.hands_over != "pil" and plan.shape is not None and drawable
         if not self.finished:
-            plan = compile(dataset.transform, handed=True, drawn=drawable)
+            plan = compile(stamp.transform, handed=True, drawn=drawable)
         elif dataset._options.dtype is not None:
             if plan.dtype != "float32":
                 raise errors.OptionError(
@@ -120,12 +120,12 @@ class CompiledDataset:
             work: an earlier one; it stays if nothing has changed.
             options, more: as of Work.
         """
-        if work is None or not work._is_of(dataset) or not work._unchanged():
-            unchanged = CompiledState(dataset.transform)
-            plan = compile(dataset.transform)
-            if work is None or not work._is_of(dataset) or not _same(work._asked, plan):
-                return cls(dataset, plan, unchanged, *options, **more)
-            work._unchanged = unchanged
+        if work is None or not work.stamp.holds():
+            stamp = PlanStamp(attributes=dataset._attributes)
+            plan = compile(stamp.transform)
+            if work is None or not work.stamp.has(stamp.values) or not _same(work._asked, plan):
+                return cls(dataset, plan, stamp, *options, **more)
+            work.stamp = stamp
         return work if work.pid == os.getpid() else work._inherited()
 
     def _inherited(self) -> CompiledDataset:
@@ -139,13 +139,6 @@ class CompiledDataset:
         threads, hands_over = self._filling
         made: Batcher = (ForTorch() if hands_over else Destination()).batcher(self.view, threads)
         return made
-
-    def _is_of(self, dataset: HasPictures) -> bool:
-        return (
-            self._transform is dataset.transform
-            and self.core.files is dataset._files
-            and self._layout == _layout(dataset)
-        )
 
     def batch(self, indices: array[int], records: array[int] | None = None) -> Any:
         """A finished batch, with the draws that torchvision would have made for it."""
@@ -270,7 +263,8 @@ class CompiledDataset:
         if self._ending is None:
             from .suffix import Suffix  # which needs Pillow
 
-            transform, known = self._transform, identify(self._transform)
+            transform = self.stamp.transform
+            known = identify(transform)
             if transform and known and known.name == "Compose" and not self.plan.native_part:
                 self._ending = transform  # of lazy images it makes tensors natively whose strides it knows
             else:
@@ -285,16 +279,4 @@ def _same(old: Plan, new: Plan) -> bool:
         old.steps == new.steps
         and all([*map(id, one)] == [*map(id, other)] for one, other in parts)
         and (old.hands_over, old.dtype, old.shown) == (new.hands_over, new.dtype, new.shown)
-    )
-
-
-def _layout(dataset: HasPictures) -> tuple[Any, ...]:
-    """What else than plan and files a batch depends on."""
-    return (
-        dataset._native_labels,
-        dataset._options.channels_last,
-        dataset._options.dtype,
-        dataset._output,
-        dataset._names,
-        pillow.max_pixels(),
     )

@@ -21,8 +21,8 @@ from .._plan import transforms
 from .._plan.compile import Plan, compile
 from .._plan.state import State
 from . import picture_draws
-from .compiled_state import CompiledState
 from .lazy_program import LazyProgram, PictureProgram
+from .plan_stamp import PlanStamp
 from .suffix import Suffix
 
 counts = {"native": 0, "python": 0}
@@ -77,7 +77,7 @@ class _Compiled:
     """
 
     def __init__(self, compose: object) -> None:
-        self.unchanged = CompiledState(compose)
+        self.stamp = PlanStamp(compose)
         self.program: LazyProgram | None = None
         self.begin: PictureProgram | None = None
         self.ending: Suffix | None = None
@@ -107,7 +107,7 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
     if making is None or image.mode != "RGB" or not _is_itself(compose):
         return None
     compiled = _compiled.get(compose)
-    if compiled is None or not compiled.unchanged():
+    if compiled is None or not compiled.stamp.holds():
         compiled = _compiled[compose] = _Compiled(compose)
     program: LazyProgram | PictureProgram | None = compiled.program or compiled.begin
     by_record: Any = None if program is None else program.by_record(image.size, making)

@@ -21,6 +21,7 @@ from .bad_samples import BadSamples
 from .compiled_dataset import CompiledDataset
 from .options import PictureOptions
 from .picture_files import BatchFiles
+from .plan_stamp import PlanStamp
 
 _MOST_IDLE = 8  # lanes that wait for the next batch; each keeps the memory of one or two
 
@@ -91,7 +92,12 @@ class DecoderBatch:
         return ()
 
     def _attributes(self) -> tuple[Any, ...]:
-        return (self.transform,)
+        return self.transform, self._files, pillow.max_pixels()
+
+    @property
+    def _stamp(self) -> PlanStamp:
+        assert self._work is not None
+        return self._work.stamp
 
     def takes(self, count: int, paths: bool) -> bool:
         """Whether a batch of so many can be made here."""

@@ -7,7 +7,6 @@ module is what makes it look.
 from __future__ import annotations
 
 import dataclasses
-import operator
 import os
 import sys
 import weakref
@@ -23,6 +22,7 @@ from .image_dataset import ImageDataset
 from .listing import Listing
 from .options import PictureOptions
 from .picture_batches import PictureBatchSource
+from .plan_stamp import same_members
 
 
 class FolderForm(NamedTuple):
@@ -79,7 +79,8 @@ class FolderAdapter(ImageDataset):
         own = (getattr(both, "transform", None), getattr(both, "target_transform", None))
         names = (*self._form.lists, *self._form.more, "__getitems__")
         kind, category = type(dataset), held.get("_target_types", _CATEGORY) == _CATEGORY
-        return (*(held.get(name) for name in names), *own, kind, kind.__getitem__, category)
+        more = (*own, kind, kind.__getitem__, category)
+        return (*super()._attributes(), *(held.get(name) for name in names), *more)
 
     def _take(self) -> str:
         """Takes over what the dataset has now. Returns why nothing can stand for it, or nothing."""
@@ -115,10 +116,7 @@ class FolderAdapter(ImageDataset):
 
     def _has(self, lists: Sequence[list[Any]]) -> bool:
         """Whether the listing is that of these lists, here."""
-        return self._where == os.getcwd() and all(
-            len(now) == len(then) and all(map(operator.is_, now, then))
-            for now, then in zip(lists, self._lists, strict=True)
-        )
+        return self._where == os.getcwd() and all(map(same_members, lists, self._lists))
 
     @property
     def _called(self) -> str:

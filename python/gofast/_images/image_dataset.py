@@ -26,7 +26,7 @@ from .._loader.extra_columns import ExtraColumns
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, overridden
 from .._plan.compile import Plan
-from . import fallback, torchvision_datasets
+from . import fallback, pillow, torchvision_datasets
 from .bad_samples import BadSample, BadSamples
 from .compiled_dataset import CompiledDataset, Making
 from .core_pictures import CorePictures
@@ -35,6 +35,7 @@ from .listing import Listing
 from .options import PictureOptions
 from .picture_batches import PictureBatchSource
 from .picture_cache import PictureCache
+from .plan_stamp import PlanStamp
 from .source_columns import NumberColumn, PathColumn
 
 
@@ -262,7 +263,12 @@ class ImageDataset(NativeDataset):
         return self._output == "tuple"
 
     def _attributes(self) -> tuple[Any, ...]:
-        return (self.transform,)
+        return self.transform, self._files, self._native_labels, pillow.max_pixels()
+
+    @property
+    def _stamp(self) -> PlanStamp:
+        assert self._work is not None
+        return self._work.stamp
 
     def _sample_signature(self) -> tuple[Any, ...]:
         """What must be equal for two datasets' samples to stand in one batch, and to be drawn alike."""

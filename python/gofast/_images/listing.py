@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import os
 import zlib
 from collections.abc import Iterable, Sequence
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from .. import errors
 from .._loader.changes import changes
 from .file_index import Files
+from .plan_stamp import same_members
 
 
 class Listing:
@@ -153,7 +153,7 @@ class Listing:
                 self._index()
             return
         if len(made) == len(seen):
-            if samples is None and all(map(operator.is_, made, seen)):
+            if samples is None and same_members(made, seen):
                 return
             where = range(len(made)) if samples is None else samples
             if all(made[i] is seen[i] or _same(made[i], seen[i]) for i in where):

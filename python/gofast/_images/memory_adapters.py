@@ -69,8 +69,9 @@ class TorchvisionsPictures(MemoryAdapter):
 
     def _attributes(self) -> tuple[Any, ...]:
         held = vars(self._dataset)
-        names = "data", self._form.labels, "transform", "target_transform", "compat", "__getitems__"
-        return (layout_of(held.get("data")), *map(held.get, names))
+        names = "data", self._form.labels, "compat", "__getitems__"
+        both = held.get("transform"), held.get("target_transform")
+        return (*both, layout_of(held.get("data")), *map(held.get, names))
 
     def _pixels(self) -> Pixels | str:
         held = vars(self._dataset)
@@ -84,7 +85,7 @@ class TorchvisionsPictures(MemoryAdapter):
         return pictures if isinstance(pictures, str) else Pixels(pictures)
 
     def _take(self, attributes: tuple[Any, ...], count: int) -> str:
-        _, _, labels, _, _, compat, _ = attributes
+        _, _, _, _, labels, compat, _ = attributes
         each, whole = self._form.label(bool(compat))
         if not are_labels(labels, count, whole):
             return f"{self._form.labels} has no number for each picture"

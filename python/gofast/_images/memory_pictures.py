@@ -14,13 +14,12 @@ from .._loader.native_dataset import NativeDataset
 from .._plan.compile import Plan, compile
 from . import pillow
 from .bad_samples import BadSamples
-from .compiled_state import CompiledState
 from .core_pictures import CorePictures
 from .options import PictureOptions
 from .picture_batches import PictureBatchSource
 from .picture_draws import rounding
 from .pixels import Pixels
-from .protocols import same_attributes
+from .plan_stamp import PlanStamp
 
 
 class MemoryAdapter(NativeDataset):
@@ -46,8 +45,7 @@ class MemoryAdapter(NativeDataset):
         # The view that was made last, if there was one.
         self._view: PictureBatchSource | None = None
         self.transform: Callable[[Any], Any] | None = None
-        self._seen: tuple[Any, ...] = ()
-        self._transforms = CompiledState(None)
+        self._stamp = PlanStamp()
 
     @property
     def _dataset(self) -> Any:
@@ -59,7 +57,7 @@ class MemoryAdapter(NativeDataset):
         return len(self._dataset)
 
     def _attributes(self) -> tuple[Any, ...]:
-        """See HasPictures: the layout of the data, data, labels, transform, target_transform, and whatever
+        """See HasPictures: transform, target_transform, the layout of the data, data, labels, and whatever
         else."""
         raise NotImplementedError
 
@@ -76,8 +74,7 @@ class MemoryAdapter(NativeDataset):
         raise NotImplementedError
 
     def _native_view(self) -> BatchSource | Reason:
-        same = self._view is not None and same_attributes(self._attributes(), self._seen)
-        if self._view is None or not same or not self._transforms():
+        if self._view is None or not self._stamp.holds():
             self._view = None  # what is refused may hold the dataset: nothing of it is kept
             made = self._new_view()
             if isinstance(made, Reason):
@@ -86,22 +83,21 @@ class MemoryAdapter(NativeDataset):
         return self._view
 
     def _new_view(self) -> PictureBatchSource | Reason:
-        attributes = _, _, _, transform, target_transform, *_ = self._attributes()
+        stamp = PlanStamp(attributes=self._attributes)
+        transform, target_transform, *_ = stamp.values
         files = self._pixels()
         if isinstance(files, str):
             return Reason(files, self._called)
         if target_transform is not None:
             return Reason(f"target_transform={called(target_transform)} runs in Python")
-        why = self._take(attributes, files.count)
+        why = self._take(stamp.values, files.count)
         if why:
             return Reason(why, self._called)
-        transforms = CompiledState(transform)
         plan = _compiled(transform, files)
         if not plan.native or plan.hands_over == "pil" or plan.shape is None:
             return plan.reason
         core = CorePictures(files, plan, plan.shape, False, pillow.max_pixels())
-        self._seen, self._transforms = attributes, transforms
-        self.transform, self._files, self._core = transform, files, core
+        self._stamp, self.transform, self._files, self._core = stamp, transform, files, core
         return self._joined([self], None)
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> PictureBatchSource:

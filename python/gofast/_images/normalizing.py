@@ -11,7 +11,7 @@ from .._core.reason import NotNative
 from .._plan.state import State
 from .._plan.transforms import environment, identify
 from .._plan.translate import translate
-from .compiled_state import CompiledState
+from .plan_stamp import PlanStamp
 
 _MOST_WIDTHS = 8  # of tensors; torch makes others
 
@@ -23,7 +23,7 @@ class Normalizing:
     """
 
     def __init__(self, transform: Any) -> None:
-        self._transform, self._unchanged = transform, CompiledState(transform)
+        self._transform, self._stamp = transform, PlanStamp(transform)
         self._rows: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by the tensor's width
         self._version, self._numbers = "", None
         if environment() is not None:
@@ -37,7 +37,7 @@ class Normalizing:
             self._version, self._numbers = known.family, (step["mean"], step["std"])
 
     def __call__(self, x: Any) -> Any:
-        made = self._by_rows(x) if self._numbers is not None and self._unchanged() else None
+        made = self._by_rows(x) if self._numbers is not None and self._stamp.holds() else None
         return self._transform(x) if made is None else made
 
     def _by_rows(self, x: Any) -> torch.Tensor | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,9 @@ from .._loader.draws import BatchPosition
 from .._loader.transfer_format import TransferFormat, alike
 from .._loader.workers import Workers
 from . import fallback, picture_draws, pillow
-from .compiled_state import CompiledState
 from .core_pictures import CorePictures
-from .protocols import HasPictures, same_attributes
+from .plan_stamp import PlanStamp
+from .protocols import HasPictures
 
 
 class PictureBatchSource(BatchSource):
@@ -93,11 +93,9 @@ class PictureBatchSource(BatchSource):
             return ()
         return tuple(int(dataset._files.epoch[0]) for dataset in self.datasets)
 
-    def watch(self) -> Callable[[], bool]:
-        """Looks whether transforms are those that were compiled, and at what nobody counts the changes of."""
-        held = [(dataset, dataset._attributes()) for dataset in self.datasets]
-        unchanged = CompiledState([dataset.transform for dataset in self.datasets])
-        return lambda: all(same_attributes(of._attributes(), then) for of, then in held) and unchanged()
+    def stamps(self) -> list[PlanStamp]:
+        """Of the datasets' plans."""
+        return [dataset._stamp for dataset in self.datasets]
 
     def forget(self, indices: Sequence[int]) -> None:
         """Forgets the sizes of these samples' pictures: they are read again before the next draw."""

@@ -12,12 +12,7 @@ from .bad_samples import BadSamples
 from .listing import Listing
 from .options import PictureOptions
 from .picture_files import PictureFiles
-from .pixels import PixelLayout
-
-
-def same_attributes(now: tuple[Any, ...], then: tuple[Any, ...]) -> bool:
-    """Whether these are the same objects, and what describes memory is equal."""
-    return all(a is b or (type(a) is PixelLayout and a == b) for a, b in zip(now, then, strict=True))
+from .plan_stamp import PlanStamp
 
 
 class HasPictures(Protocol):
@@ -56,8 +51,12 @@ class HasPictures(Protocol):
             starts: the number of each dataset's first sample.
         """
 
+    @property
+    def _stamp(self) -> PlanStamp:
+        """Of the plan that its samples are made by."""
+
     def _attributes(self) -> tuple[Any, ...]:
-        """What samples follow from, beside files and the insides of the transform: see `same_attributes`."""
+        """The transform, and what else samples follow from: see PlanStamp."""
 
     def _rounded(self, picture: Any) -> Any:
         """What a transform made, as dtype asks."""

@@ -17,9 +17,9 @@ from .._plan.compile import Plan, compile_chain
 from .._plan.state import State
 from .._plan.transforms import converts, identify
 from . import picture_draws
-from .compiled_state import CompiledState
 from .lazy_program import LazyProgram
 from .normalizing import Normalizing
+from .plan_stamp import PlanStamp
 
 _MOST_SIZES = 8  # of pictures; a transform that is given more of them makes tensors in Python
 
@@ -45,7 +45,7 @@ class Suffix:
         at = next((i for i, transform in enumerate(chain) if converts(transform)), len(chain))
         self._before, self._end = [_faster(transform) for transform in chain[:at]], chain[at:]
         self._why = why
-        self._unchanged = CompiledState(self._end)
+        self._stamp = PlanStamp(self._end)
         self._made: dict[tuple[int, int], tuple[LazyProgram, Plan] | None] = {}  # by the picture's size
 
     def __call__(self, picture: Any) -> Any:
@@ -63,8 +63,8 @@ class Suffix:
         """What the end's first transforms make, the others and why; None where Python must do it."""
         if type(picture) not in (LazyImage, LazyArrayImage, Image.Image) or picture.mode != "RGB":
             return None
-        if not self._unchanged():  # perhaps by one of the first transforms
-            self._unchanged = CompiledState(self._end)
+        if not self._stamp.holds():  # perhaps by one of the first transforms
+            self._stamp = PlanStamp(self._end)
             self._made.clear()
         size = picture.size
         if size not in self._made:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -27,6 +26,13 @@ if TYPE_CHECKING:
 
 Output = Literal["dict", "tuple"]  # what a sample is
 Line: TypeAlias = "tuple[str, str, str]"  # of an explanation: step, runs in, what
+
+
+class _PlanStamp(Protocol):
+    """Whether a compiled plan is still that of its transform."""
+
+    def holds(self) -> bool:
+        """Whether all that it was compiled from is as it was."""
 
 
 class Mapped(Protocol):
@@ -191,13 +197,13 @@ class BatchSource:
         """The same rows as workers see them that are forked now, as far as that can be had without a copy of
         the samples' memory."""
         columns = [column.as_forked() for column in self.columns]
-        if all(map(operator.is_, columns, self.columns)):
+        if columns == [*self.columns]:
             return self
         return copy.copy(self).carry(columns)
 
-    def watch(self) -> Callable[[], bool] | None:
-        """A look at what samples follow from beside the datasets' attributes: whether it is as now."""
-        return None
+    def stamps(self) -> Sequence[_PlanStamp]:
+        """Of the plans by which samples are made, where nobody counts their changes."""
+        return ()
 
     def same_rows(self, other: BatchSource) -> bool:
         """Whether both give the same samples for the same indices, by the same transforms."""

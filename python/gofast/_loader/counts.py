@@ -77,6 +77,11 @@ class EpochCounts:
             counted.update(cache_hits=now[0] - used, cache_writes=now[1] - written)
         return counted
 
+    @property
+    def runs(self) -> bool:
+        """Whether it is not over."""
+        return id(self) in self._counts._running
+
     def end(self) -> None:
         """The epoch is over. May be called again."""
         self._counts.ended(self)

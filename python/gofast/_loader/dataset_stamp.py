@@ -10,6 +10,7 @@ look at such lists took longer than small batches do. Rows of a writable array a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,8 @@ from .._core.reason import Reason
 from .batch_source import BatchSource
 from .changes import changes
 from .native_dataset import resolve
+
+_holds = operator.methodcaller("holds")
 
 
 class DatasetStamp:
@@ -38,14 +41,14 @@ class DatasetStamp:
         self.view, self.count = view, count
         self._epochs = () if isinstance(view, Reason) else view.epochs
         self._held = [*_held(self._dataset)]
-        self._watch = None if isinstance(view, Reason) else view.watch()
-        self.looks = isinstance(view, Reason) or bool(self._held) or self._watch is not None
+        self._plans = () if isinstance(view, Reason) else view.stamps()
+        self.looks = isinstance(view, Reason) or bool(self._held or self._plans)
 
     def holds(self) -> bool:
         """Whether the view still gives what the dataset would give."""
         if isinstance(self.view, Reason):
             return False
-        if self.count == changes.count and self._same_attributes():
+        if self.count == changes.count and self._same_objects():
             return True
         count, view = changes.count, resolve(self._dataset)
         if isinstance(view, Reason) or not self.view.same_rows(view) or view.epochs != self._epochs:
@@ -53,11 +56,11 @@ class DatasetStamp:
         self._take(self.view, count)  # a change of another dataset, or one without effect on samples
         return True
 
-    def _same_attributes(self) -> bool:
+    def _same_objects(self) -> bool:
         for holder, name, value in self._held:  # a generator for `all` costs more than the loop
             if getattr(holder, name) is not value:
                 return False
-        return self._watch is None or self._watch()
+        return all(map(_holds, self._plans))
 
     def renew(self) -> BatchSource | Reason:
         """The view of the dataset as it is now."""

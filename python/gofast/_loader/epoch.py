@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch.cuda import OutOfMemoryError
 
-from ..errors import ChangedError
+from ..errors import ChangedError, UnsupportedError
 from .changes import changes
 from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, InFlight, raised
-from .order import NEVER, Listed, Order, Pull, begin, beginnings
+from .order import Listed, Order, Pull, begin
 from .schedule import DrawnOrder
 
 if TYPE_CHECKING:
@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     from .iterator_stream import IteratorStream
     from .workers import Workers
 
+NEVER = -1  # a turn that does not come, and the size of batches that have none
 MOST_REDRAWN = 3  # the draws of a batch are repeated so often if its pictures change on disk meanwhile
+
+
+class _Unsized:
+    batch_size = NEVER
+
+
+_UNSIZED = _Unsized()
 
 
 class Epoch:
@@ -63,6 +71,7 @@ class Epoch:
     ) -> None:
         self._lane, self._pull_ahead = lane, pull_ahead
         self._order = order
+        drawn = self._drawn = order if isinstance(order, DrawnOrder) else None
         self._collation, self._workers, self._sampler = collation, workers, sampler
         self._queue = InFlight(lane, fetch, not pull_ahead, draw, collation)
         self._left = 0  # batches of the flight that was opened: self._take(self._ticket) gives the next
@@ -71,33 +80,35 @@ class Epoch:
         self._opened = 0  # lists of it and of those before
         # Lists that are known and draw nothing: they share flights. Rows that anybody may write to are made
         # when they are asked for.
-        self._shared = order.early and draw is None
+        self._shared = drawn is not None and draw is None
         self._ahead = lane.ahead
         # Lists are pulled before torch pulls them.
-        self._early = self._shared or (order.early and draw is not None and draw.early and not pull_ahead)
+        self._early = drawn is not None and (draw is None or (draw.early and not pull_ahead))
         self._stamp = lane.stamp if self._early else None
-        self._sized: Any = sampler if order.early else order  # what tells the batch size
-        self._batch_size = order.batch_size
-        self._looks = order.looks_up or (self._stamp is not None and self._stamp.looks)
+        self._sized: Any = _UNSIZED if drawn is None else sampler  # what tells the batch size
+        self._batch_size = NEVER if drawn is None else drawn.batch_size
+        self._looks = drawn is not None and drawn.looks_up
+        self._looks |= self._stamp is not None and self._stamp.looks
         # When torch makes this batch, it finds the sampler exhausted. A flight starts with it, so that only
         # the first batch of a flight needs to look.
-        self._last_turn = order.last_pull - pull_ahead if self._early else NEVER
-        if self._early:
-            self._largest = max(1, FLIGHT_BYTES // max(1, order.batch_size * lane.row_bytes))
+        self._last_turn = NEVER
+        if self._early and drawn is not None:
+            self._last_turn = drawn.last_pull - pull_ahead
+            self._largest = max(1, FLIGHT_BYTES // max(1, drawn.batch_size * lane.row_bytes))
             self._size = 1  # lists in the next flight; it starts small, so that the first batch comes soon
         if state is not None:
             self._load(state)
         elif pull_ahead:
             self._begin()
-        if not self._ahead and isinstance(order, DrawnOrder):
-            self._drawn, self._rows = order, order.indices(0, order.batches)
+        if not self._ahead and drawn is not None:
+            self._rows = drawn.indices(0, drawn.batches)
 
     def _begin(self) -> None:
         """Pulls what torch with workers has pulled before the next batch."""
         if self._early:
             self._pull_early()
             if self._last_turn < self._opened:
-                self._order.finish()
+                self._finish()
         else:
             for _ in range(self._pull_ahead):
                 self._pull()
@@ -155,13 +166,14 @@ class Epoch:
         number = self._opened
         ends = number == self._last_turn
         if ends and not self._pull_ahead:
-            self._order.finish()
+            self._finish()
         if not self._ahead:  # the rows may be written to at any time: the batch is made now
-            if number == self._drawn.batches:
+            drawn = self._drawn
+            if drawn is None or number == drawn.batches:
                 raise StopIteration
             self._opened += 1
             try:
-                return self._lane.make(self._rows, *self._drawn.bounds(number))
+                return self._lane.make(self._rows, *drawn.bounds(number))
             except OutOfMemoryError:
                 self._opened -= 1
                 raise
@@ -177,7 +189,7 @@ class Epoch:
         try:
             return self._next()
         finally:
-            self._order.finish()  # with workers, torch pulls after it has received a batch or its error
+            self._finish()  # with workers, torch pulls after it has received a batch or its error
 
     def _collated(self, collation: Collation) -> Any:
         if not self._shared:
@@ -198,7 +210,7 @@ class Epoch:
         queue = self._queue
         if self._early:
             if self._opened == self._last_turn:
-                self._order.finish()
+                self._finish()
             self._pull_early()
             queue.fill()
         elif not queue.flights:
@@ -271,14 +283,20 @@ class Epoch:
         if pull is not None:
             self._queue.add(pull)
 
+    def _finish(self) -> None:
+        """torch's sampler runs to its end now."""
+        if self._drawn is not None:
+            self._drawn.finish()
+
     def _guess(self) -> None:
         """Makes batches that nobody can draw for yet."""
-        if self._order.early and not self._early:
-            self._queue.guess(self._order)
+        if self._drawn is not None and not self._early:
+            self._queue.guess(self._drawn)
 
     def _pull_early(self) -> None:
         """Pulls lists for as many flights as may be under way."""
-        order, queue = self._order, self._queue
+        order, queue = self._drawn, self._queue
+        assert order is not None
         most = FLIGHTS_AHEAD if self._shared else FLIGHTS_AHEAD * self._largest
         for _ in range(len(queue), most):
             first = order.at
@@ -296,24 +314,30 @@ class Epoch:
 
     def _catch_up(self) -> None:
         """Follows what the user has changed since the last batch."""
-        order = self._order
-        if self._batch_size != self._sized.batch_size or not order.holds():
+        drawn = self._drawn
+        assert drawn is not None
+        if self._batch_size != self._sized.batch_size or not drawn.holds():
             self._on_schedule()
-            self._order = self._sized = order.rest()
-            self._batch_size, self._looks = NEVER, False
+            self._become(drawn.rest())
         elif self._stamp is not None and not self._stamp.holds():
             self._on_schedule()
 
     def _on_schedule(self) -> None:
         """From here on, lists are pulled when torch pulls them. What was made ahead is given up."""
-        if not self._early:
+        drawn = self._drawn
+        if not self._early or drawn is None:
             return
         self._queue.clear()
         self._opened, self._left = self.given, 0
         self._shared = self._early = False
-        self._stamp, self._last_turn, self._looks = None, NEVER, self._order.looks_up
-        self._order.at = self._opened
+        self._stamp, self._last_turn, self._looks = None, NEVER, drawn.looks_up
+        drawn.at = self._opened
         self._begin()
+
+    def _become(self, order: Listed) -> None:
+        """What is pulled from here on."""
+        self._order, self._drawn, self._sized = order, None, _UNSIZED
+        self._batch_size, self._looks = NEVER, False
 
     def drain(self) -> None:
         """Makes what torch's workers still make of an epoch that is given up: collate functions draw, and
@@ -321,7 +345,7 @@ class Epoch:
         if self._collation is None and (self._queue.draw is None or self._queue.draw.early):
             return
         self._on_schedule()
-        self._order = Listed(None, iter(()))
+        self._become(Listed(None, iter(())))
         while self._queue.flights:
             with suppress(Exception):
                 self._listed()
@@ -339,27 +363,32 @@ class Epoch:
             self._opened, self._left = self._opened - left, 0
 
     def state(self) -> dict[str, Any]:
-        """All that an equal loader needs to go on behind the batch that was given last, as plain data.
+        """What an equal loader needs to go on behind the batch that was given last, as plain data.
 
-        It holds for this moment: nobody may have drawn from the process's generators since the batch was
-        given. Not in it is what a collate function or a transform in Python keeps.
+        With it belong the generators' states of this moment (`now`, as `beginnings` tells them). Not in it is
+        what a collate function or a transform in Python keeps.
 
         Raises:
             UnsupportedError: the batch size or the sampler's indices were changed in this epoch.
         """
+        given, drawn = self.given, self._drawn
         return {
-            "given": self.given,
-            "order": self._order.state(),
-            "ahead": [] if self._early else self._queue.lists(),
-            "now": beginnings(self._sampler),
+            "given": given,
+            "order": self._order.state() if drawn is None else drawn.state(given),
+            "ahead": self._queue.lists() if drawn is None else [],
+            "pull_ahead": self._pull_ahead,
             "workers": None if self._workers is None else self._queue.told(self._workers),
         }
 
     def _load(self, state: dict[str, Any]) -> None:
-        given, order = state["given"], self._order
-        order.load(state["order"], given if self._early else None)
+        given, drawn = state["given"], self._drawn
+        if (drawn is None) == ("position" in state["order"]):
+            raise UnsupportedError("the state is that of a loader with another kind of sampler")
+        self._order.load(state["order"])
+        if drawn is not None:
+            given = drawn.at  # the size of batches may be another, and the number of ranks
         self._opened = self._queue.begun = given
-        if self._workers is not None:
+        if self._workers is not None and state["workers"] is not None:
             self._workers.load(state["workers"])
         for part in (self._queue.draw, self._collation):
             if part is not None:
@@ -367,7 +396,9 @@ class Epoch:
         for index in state["ahead"]:
             self._queue.add(Pull(index))
         begin(self._sampler, state["now"])
-        if self._pull_ahead:
-            if self._early:
-                self._pull_early()
+        if drawn is not None and self._pull_ahead:
+            self._begin()
+        elif self._pull_ahead:
+            for _ in range(state["pull_ahead"], self._pull_ahead):  # there are more workers now
+                self._pull()
             self._queue.fill()

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.indices import index_list
 from .draws import BatchPosition, Undrawn
-from .order import Order, Pull
+from .order import Pull
 from .speculation import Speculation
 
 if TYPE_CHECKING:
     from .collation import Collation
     from .draws import Draws
     from .iterator_stream import IteratorStream
+    from .schedule import DrawnOrder
     from .workers import Workers
 
 # The output of one flight. An epoch of 60,000 x 784 float32 in batches of 16 took 12.8 to 13.2 ms with
@@ -175,7 +176,7 @@ class InFlight:
         except Exception as error:  # torch's workers send the error instead of the batch
             pull.take, pull.ticket = raised, error
 
-    def guess(self, order: Order) -> None:
+    def guess(self, order: DrawnOrder) -> None:
         """Makes later lists of an order that is drawn at once, if samples draw when they are asked for."""
         draw = self.draw
         if self._guesses is not None and draw is not None and not draw.early and self._lane.ahead:

@@ -21,6 +21,7 @@ from .batcher import forked
 from .collation import Collation, Unmade
 from .epoch import Epoch
 from .order import Listed, Order, beginnings
+from .resume import put, warn_of_draws
 from .schedule import draw_order, is_known
 from .workers import Workers
 
@@ -45,7 +46,12 @@ class NativeIterator(_BaseDataLoaderIter):
     """
 
     def __init__(
-        self, loader: TorchDataLoader[Any], lane: IteratorStream, copies: WorkerCopies | None, on_device: bool
+        self,
+        loader: TorchDataLoader[Any],
+        lane: IteratorStream,
+        copies: WorkerCopies | None,
+        on_device: bool,
+        state: dict[str, Any] | None = None,
     ) -> None:
         self._lane = lane
         self._on_device = on_device  # batches arrive there: there is nothing to pin
@@ -57,6 +63,7 @@ class NativeIterator(_BaseDataLoaderIter):
         self._collation: Collation | None = None
         self._init_error: Exception | None = None
         self._epoch: Epoch | None = None
+        self._resumed: dict[str, Any] | None = None  # what its epoch goes on from, until that begins
         self._counted = lane.counts.begin()
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
@@ -68,10 +75,18 @@ class NativeIterator(_BaseDataLoaderIter):
         )
         self._workers: list[Any] = []  # torch's name; code that looks for worker processes finds none
         self._simulated = workers = self._start(loader) if loader.num_workers else None
+        if state is not None:
+            epoch = put(loader, state)
+            if state["place"] == "inside":
+                self._resumed = epoch
+            elif workers is not None and epoch is not None and epoch["workers"] is not None:
+                workers.load(epoch["workers"])  # persistent ones
         if lane.view.draws:
             self._draw = lane.view.new_draws(workers)
         if lane.rows:
             self._collation = Collation(self._dataset_fetcher, workers, copies, self._lane.counts)
+        if state is not None and (self._collation is not None or (self._draw and not self._draw.early)):
+            warn_of_draws(state, loader.num_workers)
         _alive.add(self)
         if self._pull_ahead:
             self._reset(loader, first_iter=True)  # calls iter(sampler) again, as torch does
@@ -192,12 +207,9 @@ class NativeIterator(_BaseDataLoaderIter):
             return _pin_memory(batch, self._pin_memory_device)
         return batch
 
-    def _new_epoch(self, state: dict[str, Any] | None = None) -> Epoch:
-        """Pulls what torch pulls first: at `iter` with workers, at the first `next` without them.
-
-        Args:
-            state: see Epoch.
-        """
+    def _new_epoch(self) -> Epoch:
+        """Pulls what torch pulls first: at `iter` with workers, at the first `next` without them."""
+        state, self._resumed = self._resumed, None
         self._epoch = self._ended()  # if the sampler raises, the epoch is over
         sampler: Any = self._index_sampler
         order: Order | None = draw_order(sampler)
@@ -218,11 +230,12 @@ class NativeIterator(_BaseDataLoaderIter):
     def _ended(self) -> Epoch:
         return Epoch(self._lane, Listed(None, iter(())), Unmade)
 
-    def _go_on(self, state: dict[str, Any]) -> None:
-        """Goes on where the epoch of an equal loader's iterator told its state. Before the first batch."""
-        self._lane.cancel()
-        self._epoch = self._new_epoch(state)
-        self._num_yielded = state["given"]
+    def _state(self) -> dict[str, Any] | None:
+        """That of its epoch; None before that begins, without workers at the first `next`."""
+        with self._lock:
+            if self._busy or self._closed:
+                self._look_who_calls()
+            return self._resumed if self._epoch is None else self._epoch.state()
 
 
 def _parents() -> Any:

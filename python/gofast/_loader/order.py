@@ -1,7 +1,8 @@
 """What is pulled next: the lists of one epoch, in the order in which a sampler gives them.
 
 `schedule.DrawnOrder` is the order of torch's own samplers: an epoch that is drawn at once. `Listed` is that
-of any other sampler, which may draw whenever it is asked. `Slice` cuts either for one of several ranks.
+of any other sampler, which may draw whenever it is asked. `_tables/blocks.BlockOrder` is that of streams.
+`Slice` cuts each of them for one of several ranks or workers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .._core.generators import Generators, owned, put_state, state_of
 if TYPE_CHECKING:
     from .draws import Undrawn
 
-NEVER = -1
+Even = Literal["drop", "pad", "error"]
 
 
 class Pull:
@@ -62,53 +63,37 @@ class Order:
 
     Attributes:
         batches: how many lists there are; None: that is not known.
-        early: the epoch is drawn at once: nobody notices when its later lists are pulled. Only then do `at`,
-            the next list, and `ahead` mean something.
-        looks_up: `holds` must be asked.
-        last_pull, batch_size: see DrawnOrder; NEVER where they are not known.
+        samples: how many there are in an order that can be sought, and is cut in runs; None: in any other.
+        position: of the next sample, if it can be sought.
     """
 
     batches: int | None = None
-    early = looks_up = False
-    at = 0
-    last_pull = batch_size = NEVER
+    samples: int | None = None
+    position = 0
 
     def pull(self) -> Pull | None:
         """The next list, drawn as torch's pull draws it, or None after the last.
 
         Raises: what the sampler raises.
         """
+        assert self.samples is not None
+        left = self.samples - self.position
+        if not left:
+            return None
+        pull = self.part(self.position, left)
+        self.position += pull.samples or 0
+        return pull
+
+    def part(self, position: int, most: int) -> Pull:
+        """Some of the samples from a position on, if the order can be sought: at least one."""
         raise NotImplementedError
-
-    def ahead(self, most: int, behind: int = 0) -> Pull | None:
-        """The next lists, which torch does not pull yet. The caller moves `at` when it has them.
-
-        Args:
-            behind: so many lists that come first.
-        """
-        raise NotImplementedError
-
-    def finish(self) -> None:
-        """Makes the draw that torch's sampler makes when it runs to its end, once."""
-
-    def holds(self) -> bool:
-        """Whether the sampler still has the indices that were drawn from, which torch looks up."""
-        return True
-
-    def rest(self) -> Order:
-        """The lists that torch's own code pulls from here on, after a change of the sampler."""
-        return self
 
     def state(self) -> dict[str, Any]:
         """What `load` takes in another process, as plain data."""
         raise NotImplementedError
 
-    def load(self, state: dict[str, Any], at: int | None = None) -> None:
-        """Goes on where an order of an equal sampler stood. Leaves generators in any state.
-
-        Args:
-            at: the next list; None: that which was next.
-        """
+    def load(self, state: dict[str, Any]) -> None:
+        """Goes on where an order of an equal sampler stood. Leaves generators in any state."""
         raise NotImplementedError
 
 
@@ -149,43 +134,47 @@ class Listed(Order):
             raise errors.UnsupportedError("the sampler was changed in this epoch: its place cannot be kept")
         return {"begun": self._begun, "first": self._first, "at": self._at}
 
-    def load(self, state: dict[str, Any], at: int | None = None) -> None:
+    def load(self, state: dict[str, Any]) -> None:
         """See Order."""
         self._begun, self._first = state["begun"], state["first"]
         begin(self._sampler, state["begun"])
         self._lists = iter(self._sampler)
         if state["at"]:
             begin(self._sampler, state["first"])
-        self._at = state["at"] if at is None else at
+        self._at = state["at"]
         for _ in range(self._at):
             with suppress(Exception):  # it came in its turn
                 next(self._lists)
 
 
 class Slice(Order):
-    """An order's lists, cut for one of several ranks: every world-th sample of each, from the rank-th on.
+    """The part of an order that one of several ranks or workers gets.
 
-    No loader uses it yet: it is what many ranks and streams will be cut by.
+    An order that can be sought is cut in runs, one after another: a stream's windows are decoded whole, and
+    most of them by one rank only. A slice of it can be sought too, and cut again.
 
-    All ranks pull the same lists and get as many batches. An order of lists of ``world * batch_size`` samples
-    gives each rank what torch's DistributedSampler gives it, in batches of batch_size. Its state is the
-    order's, the same on all ranks.
+    Any other is cut list by list: every world-th sample of each, from the rank-th on. All ranks pull the same
+    lists and get as many batches. An order of lists of ``world * batch_size`` samples gives each rank what
+    torch's DistributedSampler gives it, in batches of batch_size.
+
+    All ranks have the same state.
 
     Args:
-        even: what becomes of a list that cannot be cut into equal parts. "drop": its last samples are left
-            out. "pad": samples from the epoch's start are put behind it, again and again if they are few.
-            "error": that is an error. With "error", and with lists that can be cut, each sample is in
-            exactly one rank's batches.
+        even: what becomes of samples that cannot be cut into equal parts. "drop": the last ones are left out.
+            "pad": samples from the epoch's start are put behind them, again and again if they are few.
+            "error": that is an error. None: some parts have a sample more.
     """
 
-    def __init__(
-        self, order: Order, rank: int, world: int, even: Literal["drop", "pad", "error"] = "pad"
-    ) -> None:
-        if not 0 <= rank < world or even not in ("drop", "pad", "error"):
+    def __init__(self, order: Order, rank: int, world: int, even: Even | None = "pad") -> None:
+        if not 0 <= rank < world or even not in ("drop", "pad", "error", None):
             raise errors.OptionError(f'rank={rank} of world={world}, even={even!r}: "drop", "pad" or "error"')
         self._order, self._rank, self._world, self._even = order, rank, world, even
         self._front: list[Any] = []  # the epoch's first samples, for "pad"
-        self.batches = None if even == "drop" else order.batches  # a short list may be left out
+        if order.samples is not None:
+            self._run = run(order.samples, rank, world, even)
+            self.samples = len(self._run)
+        elif even in ("pad", "error"):  # else a short list may be left out
+            self.batches = order.batches
 
     def pull(self) -> Pull | None:
         """See Order.
@@ -193,32 +182,64 @@ class Slice(Order):
         Raises:
             OptionError: even="error", and a list cannot be cut.
         """
+        if self.samples is not None:
+            return super().pull()
         while (pull := self._order.pull()) is not None:
             samples = pull.indices.tolist() if isinstance(pull.indices, Tensor) else list(pull.index)
             self._front += samples[: self._world - len(self._front)]
             over = len(samples) % self._world
             if over and self._even == "error":
-                raise errors.OptionError(
-                    f'{len(samples)} samples cannot be cut for {self._world} ranks: even="drop" leaves some '
-                    'out, even="pad" repeats some'
-                )
+                raise _uneven(f"{len(samples)} samples", self._world)
             if over and self._even == "pad":
                 more = self._world - over
                 samples += (self._front * (more // len(self._front) + 1))[:more]
-            elif over:
+            elif over and self._even == "drop":
                 del samples[-over:]
-            if samples:
-                return Pull(samples[self._rank :: self._world])
+            if some := samples[self._rank :: self._world]:
+                return Pull(some)
         return None
+
+    def part(self, position: int, most: int) -> Pull:
+        """See Order."""
+        whole = self._order.samples or 0
+        start = self._run[position] % whole  # behind the last position comes the first one again
+        return self._order.part(start, min(most, whole - start))
 
     def state(self) -> dict[str, Any]:
         """See Order."""
+        if self.samples is not None:
+            return {**self._order.state(), "position": self.position}
         return {"order": self._order.state(), "front": list(self._front)}
 
-    def load(self, state: dict[str, Any], at: int | None = None) -> None:
+    def load(self, state: dict[str, Any]) -> None:
         """See Order."""
-        self._order.load(state["order"], at)
+        if self.samples is not None:
+            self._order.load(state)
+            self.position = state["position"]
+            return
+        self._order.load(state["order"])
         self._front = list(state["front"])
+
+
+def run(samples: int, rank: int, world: int, even: Even | None) -> range:
+    """The positions that one of several ranks gets of so many; those behind the last are the first again.
+
+    Raises:
+        OptionError: even="error", and they cannot be divided.
+    """
+    if even is None:
+        return range(samples * rank // world, samples * (rank + 1) // world)
+    if samples % world and even == "error":
+        raise _uneven(f"{samples} rows", world)
+    each = -(-samples // world) if even == "pad" else samples // world
+    return range(rank * each, (rank + 1) * each)
+
+
+def _uneven(samples: str, world: int) -> errors.OptionError:
+    return errors.OptionError(
+        f'{samples} cannot be divided among {world} ranks: even="drop" leaves some out, '
+        'even="pad" repeats some'
+    )
 
 
 def beginnings(sampler: Any) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from torch.utils.data.sampler import (
     WeightedRandomSampler,
 )
 
+from .. import errors
 from .._core.indices import picked_from
 from .._core.openmp import alone
 from .order import Listed, Order, Pull
@@ -55,16 +56,22 @@ class DrawnIndices:
 class DrawnOrder(Order):
     """The order of one of torch's own samplers, whose epoch is drawn at once: an int64 tensor, never a list.
 
-    Pulls are numbered from 0. Pull `last_pull` finds the sampler exhausted, with a partial batch or with
-    nothing. torch's sampler runs to its end there, and `finish` must be called there.
+    Nobody notices when its later lists are pulled. Pulls are numbered from 0. Pull `last_pull` finds the
+    sampler exhausted, with a partial batch or with nothing. torch's sampler runs to its end there, and
+    `finish` must be called there.
 
     Args:
         sampler: the batch sampler.
         before: the state that its generator had before the epoch was drawn, if it has one.
+
+    Attributes:
+        at: the next list.
+        batch_size, drop_last: the sampler's, when the epoch was drawn.
+        looks_up: `holds` must be asked.
     """
 
-    early = True
     batches: int
+    at = 0
 
     def __init__(self, drawn: DrawnIndices, sampler: BatchSampler, before: Tensor | None = None) -> None:
         self._drawn, self._sampler, self._before = drawn, sampler, before
@@ -72,6 +79,7 @@ class DrawnOrder(Order):
         self.last_pull, short = divmod(drawn.count, self.batch_size)
         self.batches = self.last_pull + (not self.drop_last and short > 0)
         self.looks_up = drawn.looked_up is not None
+        self._world = getattr(sampler.sampler, "num_replicas", 1)  # a DistributedSampler's
 
     def pull(self) -> Pull | None:
         """See Order."""
@@ -83,7 +91,11 @@ class DrawnOrder(Order):
         return pull
 
     def ahead(self, most: int, behind: int = 0) -> Pull | None:
-        """See Order."""
+        """The next lists, which torch does not pull yet. The caller moves `at` when it has them.
+
+        Args:
+            behind: so many lists that come first.
+        """
         first = self.at + behind
         stop = min(first + most, self.batches)
         if first >= stop:
@@ -106,18 +118,18 @@ class DrawnOrder(Order):
         return start, min(start + self.batch_size, self._drawn.count)
 
     def holds(self) -> bool:
-        """See Order."""
+        """Whether the sampler still has the indices that were drawn from, which torch looks up."""
         looked_up = self._drawn.looked_up
         return looked_up is None or looked_up[0].indices is looked_up[1]
 
     def finish(self) -> None:
-        """See Order."""
+        """Makes the draw that torch's sampler makes when it runs to its end, once."""
         at_end, self._drawn.at_end = self._drawn.at_end, None
         if at_end is not None:
             at_end()
 
-    def rest(self) -> Order:
-        """See Order."""
+    def rest(self) -> Listed:
+        """The lists that torch's own code pulls from here on, after a change of the sampler."""
         rest = _Rest(self)
         lists = BatchSampler.__iter__(rest)  # type: ignore[arg-type]
         for _ in range(self.at):
@@ -125,12 +137,21 @@ class DrawnOrder(Order):
         rest.changed = self._sampler
         return Listed(self._sampler, lists)
 
-    def state(self) -> dict[str, Any]:
-        """See Order. Its place may be ahead of torch's pulls."""
-        epoch = getattr(self._sampler.sampler, "epoch", None)  # a DistributedSampler's
-        return {"at": self.at, "before": self._before, "ended": self._drawn.at_end is None, "epoch": epoch}
+    def state(self, at: int | None = None) -> dict[str, Any]:
+        """See Order.
 
-    def load(self, state: dict[str, Any], at: int | None = None) -> None:
+        Args:
+            at: the list that the state is before; None: the next one, which torch may not have pulled yet.
+        """
+        samples = min((self.at if at is None else at) * self.batch_size, self._drawn.count)
+        return {
+            "position": samples * self._world,  # of all ranks
+            "before": self._before,
+            "ended": self._drawn.at_end is None,
+            "epoch": getattr(self._sampler.sampler, "epoch", None),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
         """See Order."""
         sampler: Any = self._sampler.sampler
         if state["epoch"] is not None:
@@ -140,7 +161,15 @@ class DrawnOrder(Order):
         again = draw_order(self._sampler)
         assert again is not None
         self._drawn, self._before = again._drawn, again._before
-        self.at = state["at"] if at is None else at
+        samples, rest = divmod(state["position"], self._world)
+        self.at, over = divmod(samples, self.batch_size)
+        if samples >= self._drawn.count:
+            self.at = -(-self._drawn.count // self.batch_size)
+        elif rest or over:
+            raise errors.UnsupportedError(
+                f"{state['position']} samples came before: no whole number of batches of {self.batch_size} "
+                f"for {self._world} ranks"
+            )
         if state["ended"]:
             self._drawn.at_end = None
 

@@ -17,7 +17,8 @@ from .._core.signals import by_handler
 if TYPE_CHECKING:
     from .draws import Draws
     from .iterator_stream import IteratorStream
-    from .order import Order, Pull
+    from .order import Pull
+    from .schedule import DrawnOrder
 
 # A guess costs the loop's thread 50 us. Loops that do nothing, over batches of 1 to 4 pictures of 40 x 36
 # pixels, became slower by a tenth (2 cores, 2026-11). Where a batch comes sooner than this, none is made.
@@ -32,7 +33,7 @@ class Speculation:
         self._made: deque[tuple[Pull, Any]] = deque()  # each begins where the one before ends
         self._last = 0  # when a batch was asked for
 
-    def make(self, order: Order, draw: Draws) -> None:
+    def make(self, order: DrawnOrder, draw: Draws) -> None:
         """Guesses as far ahead as is worth it, behind the list that was pulled last."""
         lane, made = self._lane, self._made
         before, self._last = self._last, time.perf_counter_ns()

@@ -57,9 +57,13 @@ class Workers:
         }
 
     def load(self, told: dict[str, Any]) -> None:
-        """Goes on as workers that told their state, in another process."""
+        """Goes on as workers that told their state, in another process.
+
+        Another number of them begins anew.
+        """
         self.base_seed = told["base_seed"]
-        self.now[:] = [Generators.of(one) for one in told["now"]]
+        same = len(told["now"]) == self.count
+        self.now[:] = [Generators.of(one) for one in told["now"]] if same else [None] * self.count
 
     def turn(self, worker: int, start: Generators) -> AbstractContextManager[None]:
         """A context in which this process draws as the worker would, and on one thread as it would.

@@ -13,7 +13,8 @@ from torch.utils.data import get_worker_info
 from .. import errors
 from .._core.arguments import checked
 from .._loader.iterable_dataset import Batch, IterableSourceDataset
-from .blocks import BlockPermutation, cut, share
+from .._loader.order import Order, Slice, run
+from .blocks import BlockOrder, BlockPermutation, Stretch
 from .rows import RowDataset
 from .sample_options import SampleOptions
 from .stream_options import StreamOptions, memory_bytes, ranks
@@ -80,14 +81,19 @@ class BlockStream(IterableSourceDataset):
             return BlockPermutation(int(info.seed) - int(info.id), self._begun)
         return BlockPermutation(int(torch.empty((), dtype=torch.int64, device="cpu").random_().item()), 0)
 
-    def _share(self, rows: int) -> list[range]:
-        """What this rank gets of the epoch's sequence."""
-        return share(rows, self._rank, self._world, self.even)
+    def _share(self, rows: int) -> int:
+        """How many rows of an epoch this rank gets."""
+        return len(run(rows, self._rank, self._world, self.even))
 
-    def _parts(self, rows: int) -> list[range]:
-        """The same of this rank, or of this worker of it."""
-        parts, info = self._share(rows), get_worker_info()
-        return parts if info is None else cut(parts, info.id, info.num_workers)
+    def _slice(self, order: BlockOrder) -> Order:
+        """What this rank gets of an epoch, or this worker of it."""
+        mine, info = Slice(order, self._rank, self._world, self.even), get_worker_info()
+        return mine if info is None else Slice(mine, info.id, info.num_workers, None)
+
+    def _stretches(self, order: BlockOrder) -> list[Stretch]:
+        """The same, in the windows' parts."""
+        parts: list[Any] = list(iter(self._slice(order).pull, None))
+        return parts
 
     def _some(self, drawn: BlockPermutation) -> Iterator[Some]:
         """An epoch's windows, with the rows of each that are wanted."""

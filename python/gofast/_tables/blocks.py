@@ -5,20 +5,20 @@ It is a function of (rows of the blocks, seed, epoch): any process finds the row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
-from .. import errors
 from .._core import engine
 from .._core.memory import address_of
+from .._loader.order import Order, Pull
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-Even = Literal["drop", "pad", "error"]
 
 USUAL = 64 << 20  # bytes of a window in the order of the files: a batch is there soon
 _BLOCKS = 32  # of a window: the more, the better rows are mixed
@@ -51,16 +51,17 @@ class WindowPlan(NamedTuple):
     rows: int
 
 
-class Stretch(NamedTuple):
+class Stretch(Pull):
     """Consecutive positions of one window: ``start <= position < stop``."""
 
-    window: WindowPlan
-    start: int
-    stop: int
+    def __init__(self, window: WindowPlan, start: int, stop: int) -> None:
+        super().__init__(None)
+        self.window, self.start, self.stop = window, start, stop
+        self.samples = stop - start
 
 
-class BlockOrder:
-    """One epoch's order.
+class BlockOrder(Order):
+    """One epoch's order, which is pulled window after window.
 
     Args:
         rows: of each block.
@@ -70,19 +71,25 @@ class BlockOrder:
     """
 
     def __init__(self, rows: Sequence[int], window: int, seed: int | None, epoch: int) -> None:
+        self._rows, self._most = rows, window
+        self._permute(seed, epoch)
+
+    def _permute(self, seed: int | None, epoch: int) -> None:
         self._seed, self._epoch = seed, epoch
-        count = len(rows)
+        rows, count = self._rows, len(self._rows)
         order = range(count) if seed is None else self._random(-1).permutation(count).tolist()
         self.windows: list[WindowPlan] = []
         joined, total = list[int](), 0
         for block in order:
-            if joined and total + rows[block] > window:
+            if joined and total + rows[block] > self._most:
                 self.windows.append(WindowPlan(len(self.windows), joined, total))
                 joined, total = [], 0
             joined.append(block)
             total += rows[block]
         if total:
             self.windows.append(WindowPlan(len(self.windows), joined, total))
+        self._starts = [*accumulate((window.rows for window in self.windows), initial=0)]
+        self.samples = self._starts[-1]
 
     def _random(self, window: int) -> np.random.Generator:
         assert self._seed is not None
@@ -109,51 +116,17 @@ class BlockOrder:
             self._shuffle(places, stretch.window.number)
         return torch.from_numpy(places)[stretch.start : stretch.stop]
 
-    def stretches(self, parts: Sequence[range]) -> Iterator[Stretch]:
-        """What parts of the epoch's sequence are made of."""
-        for part in parts:
-            base = 0
-            for window in self.windows:
-                start, stop = max(part.start - base, 0), min(part.stop - base, window.rows)
-                if start < stop:
-                    yield Stretch(window, start, stop)
-                base += window.rows
+    def part(self, position: int, most: int) -> Stretch:
+        """See Order."""
+        number = bisect_right(self._starts, position) - 1
+        window, start = self.windows[number], position - self._starts[number]
+        return Stretch(window, start, min(start + most, window.rows))
 
+    def state(self) -> dict[str, Any]:
+        """See Order."""
+        return {"position": self.position, "seed": self._seed, "epoch": self._epoch}
 
-def share(rows: int, rank: int, world: int, even: Even) -> list[range]:
-    """What one of several ranks gets of the epoch's sequence of samples: a run of it.
-
-    Windows are decoded whole. `order.Slice` deals out the samples of each batch instead, as torch's
-    DistributedSampler does, and each rank would have to decode all windows.
-
-    Args:
-        even: what becomes of the rows that cannot be dealt out evenly: "drop" leaves the last ones out,
-            "pad" puts the epoch's first ones behind them, "error" is an error.
-
-    Raises:
-        OptionError: even="error", and the rows cannot be divided.
-    """
-    if rows % world and even == "error":
-        raise errors.OptionError(
-            f'{rows} rows cannot be divided among {world} ranks: even="drop" leaves some out, '
-            'even="pad" repeats some'
-        )
-    each = -(-rows // world) if even == "pad" else rows // world
-    parts, at, stop = list[range](), rank * each, (rank + 1) * each
-    while at < stop:  # behind the last position comes the first one again
-        start = at % rows
-        parts.append(range(start, min(start + stop - at, rows)))
-        at += len(parts[-1])
-    return parts
-
-
-def cut(parts: Sequence[range], worker: int, workers: int) -> list[range]:
-    """What one of several workers gets of a rank's share: a run of it."""
-    total = sum(map(len, parts))
-    start, stop, base, found = total * worker // workers, total * (worker + 1) // workers, 0, list[range]()
-    for part in parts:
-        some = part[max(start - base, 0) : max(stop - base, 0)]
-        if some:
-            found.append(some)
-        base += len(part)
-    return found
+    def load(self, state: dict[str, Any]) -> None:
+        """See Order."""
+        self._permute(state["seed"], state["epoch"])
+        self.position = state["position"]

@@ -10,7 +10,7 @@ import torch
 from .. import errors
 from .._core.arguments import OptionGroup
 from .._core.units import bytes_of, exact
-from .blocks import Even
+from .._loader.order import Even
 
 _LEAST = 16 << 20  # of rows, and of what decodes them
 _MB = 10**6

@@ -107,7 +107,8 @@ class Slots:
     """A private ring, and what the border does with it."""
 
     def __init__(self, count: int) -> None:
-        self.view = dataset()._view()
+        self.dataset = dataset()
+        self.view = self.dataset._view()
         self.capsule = engine.capsule()
         self.ring = self.capsule.ring(self.view.row_bytes * 4, count, -1)
 

@@ -157,7 +157,7 @@ def mapped(stream: TableStream, want: TableDataset, batch: int, **options: Any) 
     pieces = stream._found(source).pieces
     first = np.cumsum([0] + [piece["rows"] for piece in pieces])
     rows = list[int]()
-    for stretch in order.stretches(blocks.share(first[-1], stream._rank, stream._world, stream.even)):
+    for stretch in stream._stretches(order):
         held = np.concatenate([np.arange(first[b], first[b + 1]) for b in stretch.window.blocks])
         rows += held[order.rows(stretch).numpy()].tolist()
     assert equal(got, want[rows])
@@ -207,8 +207,6 @@ def test_ranks_share_an_epoch(
 def test_ranks_that_cannot_be_even(table: tuple[Path, TableDataset]) -> None:
     with pytest.raises(errors.OptionError, match="30011 rows cannot be divided among 2 ranks"):
         list(gofast.DataLoader(streamed(table[0], rank=0, world=2, even="error"), batch_size=64))
-    assert blocks.share(3, 7, 8, "pad") == [range(1, 2)]
-    assert blocks.share(0, 1, 2, "pad") == []
 
 
 def test_the_order_is_the_seeds_and_the_epochs(table: tuple[Path, TableDataset]) -> None:

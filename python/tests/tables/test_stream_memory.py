@@ -201,7 +201,7 @@ def test_a_window_that_is_wider_than_memory(
     order = stream._order(stream._open(), stream._draw())
     first = np.cumsum([0, *(piece["rows"] for piece in pieces)])
     expected = list[int]()
-    for stretch in order.stretches([range(len(got["label"]))]):
+    for stretch in stream._stretches(order):
         held = np.concatenate([np.arange(first[b], first[b + 1]) for b in stretch.window.blocks])
         expected += held[order.rows(stretch).numpy()].tolist()
     assert got["label"].tolist() == expected

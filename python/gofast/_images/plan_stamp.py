@@ -1,10 +1,14 @@
-"""Whether a transform is still what it was, told in microseconds. To compile a plan takes a hundred."""
+"""Whether a compiled plan is still that of its transform: one stamp, asked in microseconds.
+
+To compile a plan takes a hundred. Datasets, Compose objects and suffixes of plans ask the same stamp.
+"""
 
 from __future__ import annotations
 
 import operator
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ import torch
 
 from .._plan import transforms
 from .._plan.stacked import leads_to, transform_of_each
+from .pixels import PixelLayout
 
 # What torch keeps in every module, and need not be looked into.
 _OF_MODULES = transforms.MODULE_ATTRIBUTES - {"_modules"}
@@ -19,16 +24,27 @@ _MOST_NUMBERS = 64  # that are compared; torchvision's means, deviations and cha
 _CONTAINERS = (list, tuple, dict, OrderedDict)
 # What classes of augmentations choose from, and people replace.
 _SPACES = ("_AUGMENTATION_SPACE", "_PARTIAL_AUGMENTATION_SPACE", "_augmentation_space")
+_BY_VALUE = (PixelLayout, bool, int)  # attributes that are made when they are read: the others are objects
 
 
-class CompiledState:
-    """A nest of transforms at one moment: their attributes, and the members of their lists.
+class PlanStamp:
+    """What a plan was compiled from, at one moment: a nest of transforms with their attributes and members,
+    and what else samples follow from.
 
-    Calling it says whether all are as they were: the same objects everywhere, classes as their authors wrote
-    them, and the surroundings that a plan depends on.
+    Args:
+        transform: the nest, which is not kept.
+        attributes: instead of it, a dataset's method that gives it as it is now, and other attributes behind
+            it. The dataset is known weakly: see BatchSource.keep.
+
+    Attributes:
+        values: what `attributes` gave.
     """
 
-    def __init__(self, transform: object) -> None:
+    def __init__(
+        self, transform: object = None, attributes: Callable[[], tuple[Any, ...]] | None = None
+    ) -> None:
+        self._attributes = None if attributes is None else weakref.WeakMethod(attributes)
+        self.values = () if attributes is None else attributes()
         self._surroundings = _surroundings()
         self._dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []  # with their keys and values
         self._lists: list[tuple[list[Any], list[Any]]] = []  # with their members
@@ -41,8 +57,13 @@ class CompiledState:
         self._objects: list[tuple[weakref.ref[Any], type, dict[str, Any]]] = []
         self._tensors: list[tuple[torch.Tensor, int | None]] = []
         self._numbers: list[tuple[Any, str]] = []
-        self._keep(transform)
+        self._keep(transform if attributes is None else self.transform)
         self._hooked = [*map(bool, self._hooks)]
+
+    @property
+    def transform(self) -> Any:
+        """The nest that `attributes` gave."""
+        return self.values[0]
 
     def _keep(self, value: Any) -> None:
         if isinstance(value, torch.Tensor):
@@ -95,27 +116,56 @@ class CompiledState:
             for name in _SPACES:
                 self._keep(getattr(kind, name, None))
 
-    def __call__(self) -> bool:
+    def holds(self) -> bool:
+        """Whether all is as it was: the same objects everywhere, classes as their authors wrote them, and the
+        surroundings that a plan depends on."""
         try:
-            return (
-                all(type(one := held()) is kind and one.__dict__ is own for held, kind, own in self._objects)
-                and all(
-                    [*own] == keys and all(map(operator.is_, own.values(), values))
-                    for own, keys, values in self._dicts
-                )
-                and all(
-                    len(own) == len(kept) and all(map(operator.is_, own, kept)) for own, kept in self._lists
-                )
-                and [*map(bool, self._hooks)] == self._hooked
-                and all(getter(kind) == methods for kind, (getter, methods) in self._kinds.items())
-                and all(all(map(operator.is_, leads_to(own), kept)) for own, kept in self._functions)
-                and all(transforms.tampered(one) == how for one, how in self._drawing)
-                and all(_version(tensor) == version for tensor, version in self._tensors)
-                and all(_written(numbers) == kept for numbers, kept in self._numbers)
-                and _surroundings() == self._surroundings
-            )
+            if self._attributes is not None:
+                attributes = self._attributes()
+                if attributes is None or not self.has(attributes()):
+                    return False
+            return self._has_transforms()
         except (AttributeError, TypeError, ValueError, RuntimeError):  # as of keys that cannot be compared
             return False
+
+    def has(self, values: Sequence[Any]) -> bool:
+        """Whether attributes are the same objects as then, or describe the same memory."""
+        for now, then in zip(values, self.values, strict=True):  # `all` of a generator costs more
+            if now is not then and not (type(now) in _BY_VALUE and now == then):
+                return False
+        return True
+
+    def _has_transforms(self) -> bool:
+        for held, kind, own in self._objects:
+            if type(one := held()) is not kind or one.__dict__ is not own:
+                return False
+        for own, keys, values in self._dicts:
+            if [*own] != keys or not all(map(operator.is_, own.values(), values)):
+                return False
+        for members, kept in self._lists:
+            if not same_members(members, kept):
+                return False
+        for kind, (getter, methods) in self._kinds.items():
+            if getter(kind) != methods:
+                return False
+        for function, led in self._functions:
+            if not all(map(operator.is_, leads_to(function), led)):
+                return False
+        for drawing, how in self._drawing:
+            if transforms.tampered(drawing) != how:
+                return False
+        for tensor, version in self._tensors:
+            if _version(tensor) != version:
+                return False
+        for numbers, written in self._numbers:
+            if _written(numbers) != written:
+                return False
+        return [*map(bool, self._hooks)] == self._hooked and _surroundings() == self._surroundings
+
+
+def same_members(now: Sequence[Any], then: Sequence[Any]) -> bool:
+    """Whether two lists have the same objects."""
+    return len(now) == len(then) and all(map(operator.is_, now, then))
 
 
 def _surroundings() -> tuple[str | None, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
-from gofast._images.compiled_state import CompiledState
+from gofast._images.plan_stamp import PlanStamp
 from gofast._plan.compile import compile
 
 
@@ -102,26 +103,26 @@ CHANGES: dict[str, Callable[[Any, Any], object]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compose, threads = nest(), torch.get_num_threads()
-    unchanged = CompiledState(compose)
-    assert unchanged() and unchanged()
+    stamp = PlanStamp(compose)
+    assert stamp.holds() and stamp.holds()
     try:
         CHANGES[name](compose, monkeypatch)
-        assert not unchanged()
+        assert not stamp.holds()
     finally:
         torch.set_default_dtype(torch.float32)
         torch.set_num_threads(threads)
     monkeypatch.undo()
-    assert CompiledState(compose)()
+    assert PlanStamp(compose).holds()
 
 
 def test_a_tensor_made_in_inference_mode() -> None:
     with torch.inference_mode():
         mean = torch.tensor([0.1, 0.2, 0.3])
     normalize = v1.Normalize(mean, [1.0] * 3)
-    unchanged = CompiledState(normalize)
-    assert unchanged()
+    stamp = PlanStamp(normalize)
+    assert stamp.holds()
     mean.numpy()[1] = 7
-    assert not unchanged()
+    assert not stamp.holds()
 
 
 class Numbers(list[float]):
@@ -149,18 +150,26 @@ def test_other_augmentations_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None
     assert compile(v2.Compose([augment, v2.ToImage()])).steps != plan.steps
 
 
+def test_a_stamp_keeps_no_transform() -> None:
+    """A Compose's program goes with it: compose_calls.py."""
+    compose = nest()
+    stamp, gone = PlanStamp(compose), weakref.ref(compose)
+    del compose
+    assert gone() is None and not stamp.holds()
+
+
 def test_calls_change_nothing() -> None:
     compose = nest()
-    unchanged = CompiledState(compose)
+    stamp = PlanStamp(compose)
     for _ in range(5):
         compose(Image.new("RGB", (20, 20)))
-        assert unchanged()
+        assert stamp.holds()
 
 
 def test_a_list_that_holds_itself_has_an_end() -> None:
     compose = nest()
     compose.transforms[0].more = [compose]
-    unchanged = CompiledState(compose)
-    assert unchanged()
+    stamp = PlanStamp(compose)
+    assert stamp.holds()
     compose.transforms[0].more.append(1)
-    assert not unchanged()
+    assert not stamp.holds()

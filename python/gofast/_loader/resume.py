@@ -1,0 +1,150 @@
+"""Where a loader stands, as plain data that an equal loader goes on from, in another process too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+
+from .. import errors
+from .._core.generators import Generators, owned, put_state, state_of
+from .._core.warn import warn
+from .order import begin, beginnings
+
+_VERSION = 1
+_SHORT = 16  # entries of a tuple that may hold arrays: Python's generator has 625 numbers
+
+
+def state_of_loader(loader: DataLoader[Any], iterator: Any) -> dict[str, Any]:
+    """See DataLoader.state_dict.
+
+    Args:
+        iterator: the last one; None: there is none any more.
+    """
+    counted = None if iterator is None else getattr(iterator, "_counted", None) or iterator._epoch
+    inside = counted is not None and counted.runs
+    state: dict[str, Any] = {
+        "gofast": _VERSION,
+        "place": "inside" if inside else "before" if iterator is None else "after",
+        "rank": _rank(),
+        "samples": _length(loader),
+        "now": beginnings(loader._index_sampler),
+        "own": [state_of(one) for one in _others(loader)],
+        "epoch": None,
+        "unknown": None,
+    }
+    if inside or (loader.persistent_workers and hasattr(iterator, "_state")):
+        try:
+            state["epoch"] = _epoch_of(iterator)
+        except errors.UnsupportedError as error:
+            state["unknown"] = str(error)
+    return _plain(state)  # type: ignore[no-any-return]
+
+
+def _epoch_of(iterator: Any) -> dict[str, Any] | None:
+    told = getattr(iterator, "_state", None)
+    if told is None:
+        raise errors.UnsupportedError(
+            "it runs on torch's own machinery, in the middle of an epoch (gofast.explain says why)"
+        )
+    state: dict[str, Any] | None = told()
+    return state
+
+
+def check(loader: DataLoader[Any], state: Any) -> dict[str, Any]:
+    """A state that this loader may go on from.
+
+    Raises:
+        UnsupportedError: it is of something else, or nothing can go on from it.
+    """
+    if not isinstance(state, dict) or state.get("gofast") != _VERSION:
+        raise errors.UnsupportedError("the state is not one of a gofast.DataLoader of this version")
+    if state["unknown"] is not None:
+        raise errors.UnsupportedError(f"nobody knows where the loader stood: {state['unknown']}")
+    before, now = state["samples"], _length(loader)
+    if before != now and before is not None and now is not None:
+        raise errors.UnsupportedError(f"the state is of {before} samples, and the dataset has {now}")
+    own = len(owned(loader._index_sampler)), len(_others(loader))
+    if (len(state["now"]["own"]), len(state["own"])) != own:
+        raise errors.UnsupportedError("the state is of a loader with other generators of its own")
+    found: dict[str, Any] = _arrays(state)
+    return found
+
+
+def comes_first(state: dict[str, Any]) -> bool:
+    """Whether `put` comes before an iterator begins, which draws; else behind that."""
+    return state["place"] != "inside" and state["epoch"] is None
+
+
+def put(loader: DataLoader[Any], state: dict[str, Any]) -> dict[str, Any] | None:
+    """Gives the generators their states. Returns that of the epoch."""
+    epoch, now = state["epoch"], state["now"]
+    if _rank() != state["rank"]:  # its draws are its own
+        now = {**now, "process": Generators.now().plain()}
+        epoch = epoch and {**epoch, "workers": None}
+    begin(loader._index_sampler, now)
+    for one, told in zip(_others(loader), state["own"], strict=True):
+        put_state(one, told)
+    return epoch and {**epoch, "now": now}
+
+
+def warn_of_draws(state: dict[str, Any], workers: int) -> None:
+    """Warns where samples draw, and what they would have drawn is not known."""
+    epoch = state["epoch"]
+    if epoch is None:
+        return
+    told = epoch["workers"]
+    before = 0 if told is None else len(told["now"])
+    if _rank() == state["rank"] and before == workers:
+        return
+    warn(
+        f"the state is of rank {state['rank']} with {before} workers, this is rank {_rank()} with {workers}: "
+        "samples come in the same order, but what is drawn for them begins anew. Give a dataset "
+        'rng="stateless" where draws must not depend on ranks and workers',
+        once="resume: draws",
+    )
+
+
+def _others(loader: DataLoader[Any]) -> list[Any]:
+    """The generators of a loader that are not its sampler's."""
+    samplers = {id(one) for one in owned(loader._index_sampler)}
+    return [one for one in owned(loader) if id(one) not in samplers]
+
+
+def _length(loader: DataLoader[Any]) -> int | None:
+    try:
+        return len(loader.dataset)  # type: ignore[arg-type]
+    except (TypeError, NotImplementedError):  # of rows that nobody has counted
+        return None
+
+
+def _rank() -> int:
+    dist = torch.distributed
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+def _plain(value: Any) -> Any:
+    """The same without numpy's arrays, which `torch.load` refuses with weights_only=True."""
+    if isinstance(value, np.ndarray):
+        words = torch.frombuffer(bytearray(value.tobytes()), dtype=torch.uint8)
+        return {"dtype": str(value.dtype), "bytes": words}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list) or (isinstance(value, tuple) and len(value) <= _SHORT):
+        return type(value)(map(_plain, value))
+    return value
+
+
+def _arrays(value: Any) -> Any:
+    """What `_plain` was given."""
+    if isinstance(value, dict):
+        if value.keys() == {"dtype", "bytes"}:
+            return np.frombuffer(value["bytes"].numpy().tobytes(), value["dtype"])
+        return {key: _arrays(one) for key, one in value.items()}
+    if isinstance(value, list) or (isinstance(value, tuple) and len(value) <= _SHORT):
+        return type(value)(map(_arrays, value))
+    return value

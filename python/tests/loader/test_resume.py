@@ -1,0 +1,277 @@
+"""DataLoader.state_dict and load_state_dict, beside what test_epoch_state tries at every batch."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DistributedSampler, Sampler
+from torchvision import transforms as T
+
+import gofast
+from gofast._core.generators import Generators
+from gofast.errors import GofastWarning, UnsupportedError
+from image_data import make_folder
+from same import difference
+
+N = 48
+DRAWN = T.Compose([T.RandomResizedCrop(12), T.ToTensor()])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_folder(tmp_path_factory.mktemp("pictures"), N)
+
+
+def rows() -> Any:
+    numbers = torch.arange(N)
+    return gofast.ArrayDataset(numbers.float().reshape(N, 1).numpy(), numbers.numpy())
+
+
+class Own(Sampler[int]):
+    """Draws its epoch from torch's generator."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __len__(self) -> int:
+        return N
+
+    def __iter__(self) -> Iterator[int]:
+        yield from torch.randperm(N).tolist()
+
+
+def loader_of(dataset: Any, workers: int = 0, size: int = 4, **more: Any) -> gofast.DataLoader[Any]:
+    if "sampler" not in more:
+        more["shuffle"] = True
+    return gofast.DataLoader(dataset, size, num_workers=workers, **more)
+
+
+def through_a_file(state: dict[str, Any]) -> dict[str, Any]:
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    found: dict[str, Any] = torch.load(file, weights_only=True)
+    return found
+
+
+def some(iterator: Any, count: int) -> list[Any]:
+    return [[value.clone() for value in next(iterator)] for _ in range(count)]
+
+
+def copies(iterator: Any) -> list[Any]:
+    return [[value.clone() for value in batch] for batch in iterator]
+
+
+def labels(batches: list[Any]) -> list[int]:
+    return [int(label) for _, some in batches for label in some]
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize(("before", "after"), [(0, 2), (2, 0), (2, 4), (4, 2), (3, 1)])
+def test_the_order_is_that_of_any_number_of_workers(before: int, after: int, own: bool) -> None:
+    def more() -> dict[str, Any]:
+        return {"sampler": Own()} if own else {}
+
+    for stop in (0, 1, 5, 11, 12):
+        torch.manual_seed(1)
+        loader = loader_of(rows(), before, **more())
+        iterator = iter(loader)
+        some(iterator, stop)
+        state = through_a_file(loader.state_dict())
+        want = copies(iterator)
+        torch.manual_seed(2)
+        again = loader_of(rows(), after, **more())
+        again.load_state_dict(state)
+        assert difference(copies(again), want) == ""
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (4, 2), (2, 2)])
+def test_ranks_go_on_with_the_same_global_batches(before: int, after: int) -> None:
+    def loaders(world: int) -> list[gofast.DataLoader[Any]]:
+        samplers: list[Any] = [DistributedSampler(range(N), world, rank, seed=5) for rank in range(world)]  # type: ignore[arg-type]
+        return [loader_of(rows(), 0, 12 // world, sampler=sampler) for sampler in samplers]
+
+    def global_batches(iterators: list[Any]) -> list[list[int]]:
+        return [sorted(labels(list(batches))) for batches in zip(*iterators, strict=True)]
+
+    first = loaders(before)
+    for loader in first:
+        loader.set_epoch(3)
+    iterators = [iter(loader) for loader in first]
+    for iterator in iterators:
+        some(iterator, 2)
+    states = [loader.state_dict() for loader in first]
+    assert all(state["epoch"]["order"]["position"] == 24 for state in states)
+    want = global_batches(iterators)
+    second = loaders(after)
+    for loader in second:
+        loader.load_state_dict(through_a_file(states[-1]))
+    assert global_batches([iter(loader) for loader in second]) == want
+    assert len(want) == 2
+    odd = loader_of(rows(), 0, 5, sampler=DistributedSampler(range(N), 1, 0, seed=5))  # type: ignore[arg-type]
+    odd.load_state_dict(states[0])
+    with pytest.raises(UnsupportedError, match="24 samples came before"):
+        next(iter(odd))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_before_the_first_batch_and_after_the_last(folder: Path, workers: int, persistent: bool) -> None:
+    def make() -> gofast.DataLoader[Any]:
+        return loader_of(
+            gofast.ImageFolder(folder, DRAWN), workers, 16, persistent_workers=persistent and workers > 0
+        )
+
+    torch.manual_seed(1)
+    loader, epochs = make(), list[list[Any]]()
+    states = [loader.state_dict()]
+    for _ in range(2):
+        epochs.append(copies(loader))
+        states.append(loader.state_dict())
+    for state, want in zip(states, epochs, strict=False):
+        torch.manual_seed(9)
+        again = make()
+        again.load_state_dict(through_a_file(state))
+        assert difference(copies(again), want) == ""
+    assert states[0]["place"] == "before"
+
+
+def test_what_was_loaded_is_told_again_and_may_be_loaded_again(folder: Path) -> None:
+    def make() -> gofast.DataLoader[Any]:
+        return loader_of(gofast.ImageFolder(folder, DRAWN), 2)
+
+    torch.manual_seed(1)
+    loader = make()
+    iterator = iter(loader)
+    some(iterator, 3)
+    state = through_a_file(loader.state_dict())
+    rest = copies(iterator)
+    for stop in range(3):  # a run that was resumed is stopped and resumed
+        torch.manual_seed(stop)
+        loader = make()
+        loader.load_state_dict({})
+        loader.load_state_dict(state)
+        assert pickle.dumps(loader.state_dict()) == pickle.dumps(state)
+        loader = pickle.loads(pickle.dumps(loader))
+        iterator = iter(loader)
+        assert difference(some(iterator, 2), rest[2 * stop : 2 * stop + 2]) == ""
+        state = through_a_file(loader.state_dict())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_asking_has_no_effect(folder: Path, workers: int) -> None:
+    def run(asks: bool) -> list[Any]:
+        torch.manual_seed(1)
+        loader, made = loader_of(gofast.ImageFolder(folder, DRAWN), workers), list[Any]()
+        for _ in range(2):
+            if asks:
+                assert loader._iterator is None and loader.state_dict()["epoch"] is None
+            for batch in loader:
+                made.append([value.clone() for value in batch])
+                if asks:
+                    before = Generators.now()
+                    loader.state_dict()
+                    assert before.same(Generators.now())
+        return [*made, torch.rand(3)]
+
+    assert difference(run(True), run(False)) == ""
+
+
+def test_another_number_of_workers_draws_anew_and_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gofast._core.warn._said", set[str]())
+    for stateless in (False, True):
+        options: Any = {"rng": "stateless", "seed": 3} if stateless else {}
+        torch.manual_seed(1)
+        loader = loader_of(gofast.ImageFolder(folder, DRAWN, **options), 2)
+        iterator = iter(loader)
+        some(iterator, 3)
+        state = loader.state_dict()
+        want = copies(iterator)
+        again = loader_of(gofast.ImageFolder(folder, DRAWN, **options), 3)
+        again.load_state_dict(state)
+        if stateless:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert difference(copies(again), want) == ""
+        else:
+            with pytest.warns(GofastWarning, match="begins anew"):
+                got = copies(again)
+            assert labels(got) == labels(want)
+        assert labels(want)
+
+
+class Python(torch.utils.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.tensor([float(index)]), index
+
+
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_torchs_own_machinery(workers: int) -> None:
+    """Epochs are found again, their middle is not: that is an error, when it is loaded."""
+    torch.manual_seed(1)
+    loader = loader_of(Python(), workers)
+    assert len(copies(loader)) == 12
+    state = through_a_file(loader.state_dict())
+    want = copies(loader)
+    again = loader_of(Python(), workers)
+    again.load_state_dict(state)
+    assert difference(copies(again), want) == ""
+    iterator = iter(loader)
+    some(iterator, 1)
+    with pytest.raises(UnsupportedError, match="torch's own machinery"):
+        again.load_state_dict(loader.state_dict())
+    native = loader_of(rows())
+    inside = iter(native)
+    some(inside, 1)
+    again.load_state_dict(native.state_dict())
+    with pytest.raises(UnsupportedError, match="middle of an epoch"):
+        iter(again)
+
+
+def test_states_of_something_else() -> None:
+    loader = loader_of(rows())
+    iterator = iter(loader)
+    some(iterator, 1)
+    state = loader.state_dict()
+    for wrong in (
+        {"_snapshot": 1},
+        {**state, "gofast": 0},
+        {**state, "samples": 7},
+        {**state, "own": [1]},
+        3,
+    ):
+        with pytest.raises(UnsupportedError):
+            loader.load_state_dict(wrong)
+    other = loader_of(rows(), sampler=Own())
+    other.load_state_dict(state)
+    with pytest.raises(UnsupportedError, match="another kind of sampler"):
+        next(iter(other))
+
+
+def test_it_is_small_and_soon(folder: Path) -> None:
+    loader = loader_of(gofast.ImageFolder(folder, DRAWN), 8)
+    iterator = iter(loader)
+    some(iterator, 1)
+    best = min(_seconds(loader) for _ in range(20))
+    assert best < 0.05, best  # a quarter of a millisecond on a quiet machine
+    assert len(pickle.dumps(loader.state_dict())) < 150_000
+
+
+def _seconds(loader: Any) -> float:
+    began = time.perf_counter()
+    loader.state_dict()
+    return time.perf_counter() - began
