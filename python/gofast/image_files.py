@@ -13,14 +13,16 @@ import torch
 from . import errors
 from ._core.arguments import checked
 from ._core.numbers import DType
-from ._core.patterns import is_pattern
+from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
+from ._core.tfrecord_index import TFRecordIndex
 from ._images.bad_samples import OnError
 from ._images.file_index import Files
 from ._images.labels import matched, numbers
 from ._images.listing import Listing
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
+from ._images.record_files import listing_of
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
 from ._images.vision_dataset import VisionDataset
 from ._loader.batch_source import Output
@@ -281,6 +283,47 @@ class ImageFiles(VisionDataset):
         return cls(pictures, labels, transform, **options)
 
     @classmethod
+    def from_tar(
+        cls: type[Self],
+        paths: Paths,
+        image: str = "jpg;jpeg;png",
+        label: str | None = "cls",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        target_transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """The pictures of WebDataset's tar files, in their order: (picture, label).
+
+        As in webdataset, neighbours whose names are equal up to the first dot are a sample, and what is
+        behind that dot is the suffix, in lower case. Errors and ``paths`` call samples ``file[0]``,
+        ``file[1]`` and so on.
+
+        Args:
+            paths: of files, or a pattern. They are not compressed.
+            image: the suffixes of pictures. Each sample must have one; of several, the first counts.
+            label: the suffix of a whole number in text, or None: no labels.
+            transform: called with a PIL image of mode RGB.
+            target_transform: called with the label.
+            options: as of :meth:`gofast.TFRecordDataset.images`.
+
+        Raises:
+            gofast.errors.DamagedError: a file is not whole, or a sample has two members of one suffix.
+            gofast.errors.UnsupportedError: a member is sparse.
+            gofast.errors.SchemaError: no sample has the suffix, or a label is no whole number.
+            gofast.errors.MissingValueError: a sample has no picture, or no label.
+            gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
+
+        Example:
+            >>> train = gofast.ImageFiles.from_tar("train-*.tar", transform=T.ToTensor())
+            >>> image, label = train[0]
+        """
+        if not isinstance(image, str) or not (label is None or isinstance(label, str)):
+            raise errors.OptionError("image= and label= are suffixes, such as 'jpg;png' and 'cls'")
+        listing = listing_of(TFRecordIndex.of_tar(paths, image, label), image, label)
+        return cls._of_records(listing, label is not None, transform, target_transform, options)
+
+    @classmethod
     def _of_records(
         cls: type[Self],
         listing: Listing,
@@ -289,7 +332,7 @@ class ImageFiles(VisionDataset):
         target_transform: Callable[[Any], Any] | None,
         options: dict[str, Any],
     ) -> Self:
-        """Pictures of :meth:`gofast.TFRecordDataset.images`."""
+        """Pictures of :meth:`from_tar` and :meth:`gofast.TFRecordDataset.images`."""
         if options.get("return_path") or "loader" in options:
             raise errors.OptionError("pictures of records have no path, for loader= and return_path=")
         made = cls.__new__(cls)

@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 67_650,
-    "lines: tests": 53_850,
+    "lines: library": 67_840,
+    "lines: tests": 54_020,
     "lines: benchmarks": 7_825,
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import gofast
 from records import example, framed
+from tars import write_tar
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOS = ROOT / "examples" / "data" / "photos"
@@ -81,6 +82,7 @@ def prepare(folder: Path) -> None:
     pictures = pd.DataFrame({"image": [good.read_bytes()], "label": [0]})
     pictures.to_parquet(folder / "pictures.parquet")
     record = {"image/encoded": [good.read_bytes()], "image/class/label": [3], "x": [0.5, 1.5], "y": [3]}
+    write_tar(folder / "train-0.tar", [{"jpg": good.read_bytes(), "cls": b"1"}])
     (folder / "train-0.tfrecord").write_bytes(framed([example(record)] * 4))
     (folder / "flowers.csv").write_text(
         "name,colour,seen,height,species\nx,red,2024-01-31,1.5,rose\ny,blue,2024-02-01,,iris\n"

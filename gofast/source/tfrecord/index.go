@@ -27,6 +27,8 @@ type Options struct {
 	Paths       []string `json:"paths"`
 	Features    []string `json:"features"`    // names; null: all
 	Compression string   `json:"compression"` // of whole files: "", "gzip" or "zlib"
+	Form        string   `json:"form"`        // of the files: "", TFRecord, or Tar
+	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
 	Threads     int      `json:"threads"`
 	// Memory is for the features' values and the content of compressed files; 0: a quarter of what there is. While the index
 	// is made, it takes twice the memory of the values.
@@ -99,7 +101,8 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 	of, err := json.Marshal(struct {
 		Paths, Features []string
 		Stamps          []source.Stamp
-	}{o.Paths, o.Features, stamps})
+		Form, Label     string
+	}{o.Paths, o.Features, stamps, o.Form, o.Label})
 	if err != nil {
 		return nil, false, err
 	}
@@ -185,6 +188,12 @@ func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) 
 	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
 		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, o.memory)
+		if o.Form == Tar {
+			if err := o.tarColumns(ctx, f); err != nil {
+				return err
+			}
+			return f.finish()
+		}
 		last := int64(0)
 		err = Records(ctx, objects[i], func(r Record) *errs.Error {
 			f.records = r.Number + 1
@@ -200,15 +209,20 @@ func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) 
 		if err != nil {
 			return err
 		}
-		if err := f.columns.finish(f.records); err != nil {
-			return err.At(objects[i].Path())
-		}
-		return nil
+		return f.finish()
 	})
 	if err != nil {
 		return err
 	}
 	return d.encode(files, o.Features, 2*o.Memory)
+}
+
+// finish completes the columns of a file that was read.
+func (f *file) finish() error {
+	if err := f.columns.finish(f.records); err != nil {
+		return err.At(f.object.Path())
+	}
+	return nil
 }
 
 // namesOf is the names of an Example's features, for the error that none has the name that was asked for.

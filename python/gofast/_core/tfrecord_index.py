@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,12 +40,16 @@ class RecordsOptions(NamedTuple):
         features: names; None: all.
         compression: "", "gzip" or "zlib".
         kept: where the index is; None: where gofast keeps its own.
+        form: of the files; "": TFRecord.
+        label: of tar files, the feature whose text is a whole number.
     """
 
     paths: list[str]
     features: list[str] | None
     compression: str
     kept: str | None
+    form: Literal["", "tar"] = ""
+    label: str = ""
 
 
 class Column:
@@ -124,18 +128,32 @@ class TFRecordIndex:
         return cls._made(RecordsOptions(files_of(paths), names, compression or "", kept))
 
     @classmethod
+    def of_tar(cls, paths: Paths, image: str, label: str | None) -> TFRecordIndex:
+        """Reads the headers of WebDataset's shards: neighbours with one key are a record.
+
+        Raises:
+            OptionError: no files.
+            NotFoundError, ReadError: a file.
+            DamagedError, UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/tar.go``.
+        """
+        names = [image] if label is None else [image, label]
+        return cls._made(RecordsOptions(files_of(paths), names, "", None, "tar", label or ""))
+
+    @classmethod
     def _made(cls, asked: RecordsOptions) -> TFRecordIndex:
         own = None
         if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
-            own = own_index("tfrecord", [asked.paths, asked.features])
+            own = own_index("tfrecord", [asked.paths, asked.features, asked.form, asked.label])
         config: tfrecord_operations.RecordsRequest = {
             "paths": asked.paths,
             "features": asked.features,
             "compression": asked.compression,
+            "form": asked.form,
+            "label": asked.label,
             "threads": engine.threads(),
             "index": asked.kept or own or "",
         }
-        label = f"indexing {len(asked.paths)} TFRecord files"
+        label = f"indexing {len(asked.paths)} {asked.form or 'TFRecord'} files"
         try:
             made = tfrecord_operations.index(config, label)
         except (errors.ReadError, errors.LimitError, errors.OptionError) as error:

@@ -16,6 +16,8 @@ class RecordsRequest(TypedDict):
     paths: list[str]
     features: list[str] | None
     compression: str
+    form: Literal["", "tar"]
+    label: str
     threads: int
     index: str
 

@@ -1,4 +1,4 @@
-"""Pictures that are a feature of TFRecord files: ranges of these files, with labels beside them."""
+"""Pictures that are a feature of records, in TFRecord or tar files: extents of these files, with labels."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ class RecordFiles(Files):
         sizes_fd, kept: what was found out about them, and is kept of them, in another process.
     """
 
-    called = "records of TFRecord files"
-
     def __init__(
         self,
         records: TFRecordIndex,
@@ -43,6 +41,7 @@ class RecordFiles(Files):
     ) -> None:
         self._begin_to_keep(kept)
         self._records, self._made_of = records, (image, label)
+        self.called = f"records of {records.asked.form or 'TFRecord'} files"
         self._column = records.column(image)
         self.count, self.root, self.classes, self.empty_classes = records.count, "", [], []
         self.contents = _Contents(records, self._column)

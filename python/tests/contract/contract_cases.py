@@ -25,6 +25,7 @@ from torchvision import transforms as T
 import gofast
 from picture_files import contents
 from records import example, framed
+from tars import write_tar
 
 COUNT = 23
 X = np.arange(COUNT * 12, dtype=np.float32).reshape(COUNT, 12) / 7
@@ -174,6 +175,12 @@ def of_records(kind: str | None, path: Path) -> Any:
     return gofast.TFRecordDataset(path / "p.tfrecord", compression_type=kind).images(transform=TRAIN)
 
 
+def in_tar(path: Path) -> Any:
+    members = [{"jpg": content, "cls": str(y).encode()} for content, y in zip(encoded(), LABELS, strict=True)]
+    write_tar(path / "a.tar", members)
+    return gofast.ImageFiles.from_tar(path / "a.tar", transform=TRAIN)
+
+
 def mnist(_: Path) -> Any:
     """As its own __init__ leaves it, without files."""
     made = datasets.MNIST.__new__(datasets.MNIST)
@@ -207,6 +214,7 @@ CASES = {
     "bytes": Case(lambda _: gofast.ImageFiles.from_bytes(encoded(), LABELS, TRAIN), plain(picture_row)),
     "pictures of tfrecord": Case(functools.partial(of_records, None), plain(picture_row)),
     "pictures of packed tfrecord": Case(functools.partial(of_records, "gzip"), plain(picture_row)),
+    "pictures of tar": Case(in_tar, plain(picture_row)),
     "pictures of a table": Case(of_table, lambda path: Plain(functools.partial(row_of_table, path))),
     "pictures of arrays": Case(
         lambda _: gofast.ArrayDataset(PIXELS, Y, transform=TRAIN),

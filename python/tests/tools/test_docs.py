@@ -188,6 +188,7 @@ PUBLIC = [
     "ImageFiles.from_bytes",
     "ImageFiles.from_csv",
     "ImageFiles.from_table",
+    "ImageFiles.from_tar",
     "ImageFolder",
     "TFRecordDataset",
     "TFRecordDataset.images",

@@ -27,6 +27,7 @@ import gofast
 from gofast import errors
 from records import example, framed
 from same import difference
+from tars import write_tar
 
 # What takes no number, truth value, text, type or list: data, objects and functions.
 DATA = {"args", "arrays", "batch_sampler", "batch_transform", "collate_fn", "contents", "cls", "csv"}
@@ -101,6 +102,7 @@ def place(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "labels.csv").write_text(f"file,number\n{listed}")
     examples = [example({"image": [image.read_bytes()], "number": [i]}) for i, image in enumerate(images)]
     (made / RECORDS).write_bytes(framed(examples))
+    write_tar(made / "a.tar", [{"png": image.read_bytes(), "cls": b"3"} for image in images])
     np.arange(50, dtype=np.uint16).tofile(made / "tokens.bin")
     with h5py.File(made / "t.h5", "w") as file:
         file["x"], file["y"] = ARRAYS
@@ -273,6 +275,10 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
             [Path(path).read_bytes() for path, _ in rows(place)], **options
         ),
         [{"return_index": True, "max_bad": 1}],
+    ),
+    "ImageFiles.from_tar": (
+        lambda place, **options: gofast.ImageFiles.from_tar(place / "a.tar", **{"label": "cls", **options}),
+        [{"image": "jpg;png"}, {"label": "cls", "image": "png"}, {"return_index": True, "seed": 3}],
     ),
     "TFRecordDataset.images": (
         lambda place, **options: gofast.TFRecordDataset(place / RECORDS).images(
