@@ -283,6 +283,7 @@ class ImageFiles(VisionDataset):
         return cls(pictures, labels, transform, **options)
 
     @classmethod
+    @checked
     def from_tar(
         cls: type[Self],
         paths: Paths,

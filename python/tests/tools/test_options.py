@@ -33,7 +33,7 @@ from tars import write_tar
 DATA = {"args", "arrays", "batch_sampler", "batch_transform", "collate_fn", "contents", "cls", "csv"}
 DATA |= {"dataset", "dst", "generator", "is_valid_file", "labels", "lengths", "loader", "path", "paths"}
 DATA |= {"multiprocessing_context", "pictures", "root", "sampler", "self", "source", "src", "step", "table"}
-DATA |= {"target_transform", "tokenizer", "transform", "what", "worker_init_fn"}
+DATA |= {"state", "target_transform", "tokenizer", "transform", "what", "worker_init_fn"}
 OVERRIDDEN = {"find_classes", "make_dataset", "of", "width", "blank"}  # torchvision's, and those of no user
 NOT_OURS = {"open"}  # takes Pillow's arguments as Pillow does
 ELSEWHERE = ("tokens.LengthGroupedSampler", "tokens.Text", "tokens.TokenDataset", "typing.Limits")
