@@ -7,8 +7,6 @@ Example:
 from __future__ import annotations
 
 import operator
-import os
-import weakref
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -25,7 +23,7 @@ from ._core.reason import Reason
 from ._loader.batch_source import BatchSource, Line, SampleForm, row_index_error
 from ._loader.batcher import Batcher
 from ._loader.core_dataset import CoreDataset, IntArray, joined
-from ._loader.destination import ForTorch
+from ._loader.destination import own_batcher
 from ._loader.explain import overrides
 from ._loader.getitems import getitems
 from ._loader.length_grouped import LengthGroupedSampler
@@ -143,10 +141,7 @@ class TokenDataset(NativeDataset):
         return self._compiled
 
     def _here(self) -> Batcher:
-        here = self._per_process
-        if here is None or here.pid != os.getpid():
-            view = self._joined([weakref.proxy(self)], None) if here is None else here.view
-            here = self._per_process = ForTorch().batcher(view)
+        here = self._per_process = own_batcher(self, self._per_process)
         return here
 
     def _view(self) -> BatchSource:

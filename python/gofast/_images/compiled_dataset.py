@@ -76,7 +76,7 @@ class CompiledDataset:
         self._ending: Callable[[Any], Any] | None = None
         first = identify(plan.rest[0]) if plan.rest else None
         self._cuts = first is not None and first.name in ("FiveCrop", "TenCrop")
-        self._dataset = weakref.proxy(dataset)  # see BatchSource.keep
+        self._dataset = weakref.proxy(dataset)  # see NativeDataset._own_view
         files = dataset._files
         shape = None if plan.hands_over == "pil" else plan.shape
         if dataset._options.channels_last and self.finished and shape is not None and len(shape) > 3:

@@ -98,7 +98,8 @@ class MemoryAdapter(NativeDataset):
             return plan.reason
         core = CorePictures(files, plan, plan.shape, False, pillow.max_pixels())
         self._stamp, self.transform, self._files, self._core = stamp, transform, files, core
-        return self._joined([self], None)
+        made: PictureBatchSource = self._own_view()  # type: ignore[assignment]
+        return made
 
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> PictureBatchSource:
         return PictureBatchSource(parts, index_map, [part._core for part in parts])

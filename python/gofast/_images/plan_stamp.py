@@ -34,7 +34,7 @@ class PlanStamp:
     Args:
         transform: the nest, which is not kept.
         attributes: instead of it, a dataset's method that gives it as it is now, and other attributes behind
-            it. The dataset is known weakly: see BatchSource.keep.
+            it. The dataset is known weakly: see NativeDataset._own_view.
 
     Attributes:
         values: what `attributes` gave.

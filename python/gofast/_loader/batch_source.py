@@ -146,11 +146,7 @@ class BatchSource:
         return self
 
     def keep(self, dataset: Any) -> BatchSource:
-        """The same, and the dataset with it: one that nobody else may keep.
-
-        A dataset's own batch source knows it weakly. Memory is free when the dataset's last name goes, and
-        not when Python next looks for cycles, which may be never.
-        """
+        """The same, and the dataset with it, which it knew weakly: see NativeDataset._own_view."""
         kept = copy.copy(self)
         kept.datasets = (dataset,)
         return kept

@@ -160,10 +160,7 @@ class Batcher:
         """Whether there is still a dataset that batches can be filled from."""
         try:
             return self._core().alive and self.view.core.alive
-        except (
-            errors.GofastError,
-            ReferenceError,
-        ):  # the user's arrays are others now, or the dataset is gone
+        except (errors.GofastError, ReferenceError):  # arrays of the user's are others now, or it is gone
             return False
 
     def count_for(self, counts: Counts | None) -> None:

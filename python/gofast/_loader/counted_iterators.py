@@ -39,14 +39,14 @@ class _Counting(_BaseDataLoaderIter):
     """What both kinds do beside handing batches out: 2 us a batch, of 50 and more."""
 
     _counts: Counts
-    _epoch: EpochCounts
+    _counted: EpochCounts
     _lengths: deque[int]
     _stacking: Stacking
     _batched: bool
 
     def _begin(self, counts: Counts, keeps: Sequence[Keeps] = ()) -> None:
         self._counts, self._keeps, self._lengths = counts, keeps, deque()
-        self._epoch = counts.begin(keeps)
+        self._counted = counts.begin(keeps)
 
     @property
     def _collate_fn(self) -> Any:  # torch assigns it before it makes a fetcher, or workers, of it
@@ -70,7 +70,7 @@ class _Counting(_BaseDataLoaderIter):
             with counted_by(self._counts), Spent.batch() if here and Spent.wanted else nullcontext():
                 batch = super().__next__()
         except StopIteration:
-            self._epoch.end()
+            self._counted.end()
             raise
         except Exception as error:
             self._counts.error(error)
@@ -90,7 +90,7 @@ class _Counting(_BaseDataLoaderIter):
 
     def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
         if not first_iter:
-            self._epoch.end()
+            self._counted.end()
             self._begin(self._counts, self._keeps)
         super()._reset(loader, first_iter)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from .batcher import Batcher
@@ -12,6 +13,7 @@ from .slots import Slots
 if TYPE_CHECKING:
     from .batch_source import BatchSource
     from .counts import Counts
+    from .native_dataset import NativeDataset
 
 PINNED = "batches are made in pinned memory: nothing is copied"
 
@@ -81,3 +83,15 @@ class ForTorch(Destination):
     def pins(self, rows: int) -> bool:
         """See Destination."""
         return rows > 0 and not self._shared and is_asked_for()
+
+
+def own_batcher(dataset: NativeDataset, before: Batcher | None) -> Batcher:
+    """What this process makes the batches with that torch's loader asks a dataset for.
+
+    Args:
+        before: the last one, perhaps of the process that this one was forked from: its view goes on.
+    """
+    if before is not None and before.pid == os.getpid():
+        return before
+    made: Batcher = ForTorch().batcher(dataset._own_view() if before is None else before.view)
+    return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard, TypeVar
 
@@ -54,6 +55,14 @@ class NativeDataset(Dataset[Any]):
     def _joined(self, parts: Sequence[Any], index_map: IntArray | None) -> BatchSource:
         """The view of datasets of this kind, end to end."""
         raise NotImplementedError
+
+    def _own_view(self) -> BatchSource:
+        """The view of this dataset alone, for itself to keep. It knows the dataset weakly.
+
+        Memory is free when the dataset's last name goes, and not when Python next looks for cycles, which may
+        be never. Whoever keeps the view beside the dataset needs `BatchSource.keep`.
+        """
+        return self._joined([weakref.proxy(self)], None)
 
     def _places(self) -> object:
         """Where the memory lies now that samples are made of; None where it stays."""

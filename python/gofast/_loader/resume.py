@@ -23,7 +23,7 @@ def state_of_loader(loader: DataLoader[Any], iterator: Any) -> dict[str, Any]:
     Args:
         iterator: the last one; None: there is none any more.
     """
-    counted = None if iterator is None else getattr(iterator, "_counted", None) or iterator._epoch
+    counted = None if iterator is None else iterator._counted
     inside = counted is not None and counted.runs
     state: dict[str, Any] = {
         "gofast": _VERSION,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
-import weakref
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -25,7 +23,7 @@ from .._loader.batch_types import Options, Unknown
 from .._loader.batcher import Batcher
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
-from .._loader.destination import ForTorch
+from .._loader.destination import own_batcher
 from .._loader.explain import overrides
 from .._loader.getitems import getitems
 from .._loader.native_dataset import NativeDataset, overridden
@@ -383,10 +381,7 @@ class RowDataset(NativeDataset, Generic[Options]):
         return self._here().view
 
     def _here(self) -> Batcher:
-        here = self._per_process
-        if here is None or here.pid != os.getpid():
-            view = here.view if here is not None else self._joined([weakref.proxy(self)], None)
-            here = self._per_process = ForTorch().batcher(view)
+        here = self._per_process = own_batcher(self, self._per_process)
         return here
 
     def _core(self) -> CoreDataset:

@@ -44,7 +44,6 @@ class Window(RowDataset):
 
     def end(self) -> None:
         """Nobody reads the rows any more."""
-        self._per_process = None  # its view holds the window, and both the memory, until garbage is collected
         if self._end is not None:
             self._end()
             self._end = None

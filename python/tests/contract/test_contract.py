@@ -31,7 +31,7 @@ import gofast
 from contract_cases import CASES, COUNT, Case
 from gofast import errors
 from gofast._core.reason import Reason
-from gofast._loader.native_dataset import resolve
+from gofast._loader.native_dataset import native, resolve
 from same import difference, seeded
 
 pytestmark = [
@@ -309,15 +309,15 @@ def test_what_is_said_and_counted(case: Case, ours: Any, workers: int) -> None:
 def test_memory_is_free_when_the_last_name_goes(name: str, use: Callable[[Any], Any], tmp_path: Path) -> None:
     """Python looks for cycles when it has made many objects, and a loop over a large table makes few."""
 
-    def used() -> weakref.ref[Any]:
+    def used() -> list[weakref.ref[Any]]:
         dataset = CASES[name].make(tmp_path)
         use(dataset)
         gc.collect()
         gc.disable()
         use(dataset)
-        return weakref.ref(dataset)
+        return [weakref.ref(one) for one in (dataset, native(dataset)) if one is not None]
 
     try:
-        assert used()() is None
+        assert all(known() is None for known in used())
     finally:
         gc.enable()
