@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 func mustRing(t *testing.T, bytes int64, count int) Ring {
@@ -122,11 +120,5 @@ func TestRegionIsSealed(t *testing.T) {
 	}
 	if f.Truncate(1) == nil || f.Truncate(100) == nil {
 		t.Error("a sealed region changed its size")
-	}
-	if _, err := f.WriteAt([]byte("x"), 0); err == nil {
-		t.Error("a sealed region was written")
-	}
-	if _, err := unix.Mmap(fd, 0, 5, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
-		t.Error("a sealed region was mapped for writing")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/memfd"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,11 +22,10 @@ func NewRegion(name string, size int64) (*Region, error) {
 	fail := func(what string, err error) (*Region, error) {
 		return nil, errs.New(errs.ErrLimit, "buffer", fmt.Sprintf("cannot %s %s of shared memory", what, errs.Bytes(int64(size)))).Because(err)
 	}
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	f, err := memfd.New(name)
 	if err != nil {
 		return fail("create", err)
 	}
-	f := os.NewFile(uintptr(fd), name)
 	if err := f.Truncate(size); err != nil {
 		f.Close()
 		return fail("size", err)
@@ -33,7 +33,7 @@ func NewRegion(name string, size int64) (*Region, error) {
 	if size == 0 {
 		return &Region{file: f}, nil
 	}
-	data, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		f.Close()
 		return fail("map", err)
@@ -59,8 +59,7 @@ func (r *Region) Finish(size int64) (fd int, err error) {
 	if fd, err = unix.FcntlInt(r.file.Fd(), unix.F_DUPFD_CLOEXEC, 3); err != nil {
 		return fail(err)
 	}
-	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(r.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+	if err := memfd.Seal(r.file.Fd()); err != nil {
 		unix.Close(fd)
 		return fail(err)
 	}

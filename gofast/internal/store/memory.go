@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/memfd"
 )
 
 // Memory is shared memory that is being written, for what is not kept on disk.
@@ -18,11 +19,11 @@ type Memory struct {
 
 // NewMemory is memory without content. Its maker closes it.
 func NewMemory(op, name string) (*Memory, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	file, err := memfd.New(name)
 	if err != nil {
 		return nil, errs.New(errs.ErrLimit, op, "cannot create shared memory").Because(err)
 	}
-	return &Memory{os.NewFile(uintptr(fd), name), op}, nil
+	return &Memory{file, op}, nil
 }
 
 // Put writes data at an offset.
@@ -47,8 +48,7 @@ func (m *Memory) Map(size int64) ([]byte, error) {
 
 // Seal lets nobody write to it any more; it must not be mapped for that. The descriptor is the caller's.
 func (m *Memory) Seal() (int, error) {
-	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(m.File.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+	if err := memfd.Seal(m.File.Fd()); err != nil {
 		return -1, errs.New(errs.ErrRead, m.op, "cannot seal shared memory").Because(err)
 	}
 	return Keep(m.File)

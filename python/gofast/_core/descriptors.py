@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
 import sys
 import weakref
@@ -10,6 +12,8 @@ from collections.abc import Callable
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from typing import Any
+
+_FUTURE_WRITE = 0x10  # fcntl.F_SEAL_FUTURE_WRITE, which Python has from 3.13 on
 
 
 class OwnedDescriptors:
@@ -38,6 +42,17 @@ class OwnedDescriptors:
         for fd in getattr(self, "_was", ()):  # none if a descriptor was none
             if self.has(fd):
                 os.close(fd)
+
+
+def seal(fd: int) -> None:
+    """Lets nobody write to memory of memfd_create, or give it another size: the core's ``memfd.Seal``."""
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    try:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals | _FUTURE_WRITE)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
 
 
 _handed = weakref.WeakKeyDictionary[Any, OwnedDescriptors]()  # copies for each process that is being spawned

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import math
 import mmap
 import os
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.descriptors import handed
+from .._core.descriptors import handed, seal
 from .._core.memory import Layout, MappedMemory
 from .._core.regular_files import MappedFile
 from .array_memory import Field
@@ -134,8 +133,7 @@ def sealed(
             fill(array)
             del array
             whole.close()  # nobody may map it for writing when it is sealed
-        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+        seal(fd)
     except BaseException:
         os.close(fd)
         raise

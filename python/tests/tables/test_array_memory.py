@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import errno
+import fcntl
 import gc
+import os
 import pickle
 import threading
 import warnings
@@ -18,6 +21,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 
 import gofast
 from gofast import ArrayDataset, errors
+from gofast._core.descriptors import OwnedDescriptors, seal
 from reference import assert_same
 from test_array_types import DTYPES, LAYOUTS
 
@@ -291,3 +295,22 @@ def test_threads() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_memory_is_sealed_by_a_system_that_knows_fewer_seals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux before 5.1."""
+    real = fcntl.fcntl
+
+    def of_old(fd: int, what: int, given: int = 0) -> int:
+        if what == fcntl.F_ADD_SEALS and given & ~0xF:
+            raise OSError(errno.EINVAL, "no such seal")
+        return real(fd, what, given)
+
+    fd = os.memfd_create("test", os.MFD_ALLOW_SEALING)
+    owned = OwnedDescriptors(fd)
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "fcntl", of_old)
+        seal(fd)
+    assert owned.has(fd) and fcntl.fcntl(fd, fcntl.F_GET_SEALS) == 0x7
+    with pytest.raises(PermissionError):
+        os.ftruncate(fd, 10)
