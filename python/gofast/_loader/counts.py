@@ -36,10 +36,14 @@ class NamedCounters:
 
     def add(self, name: str, n: int) -> None:
         """Adds to one of them."""
+        self.mine()[name] += n
+
+    def mine(self) -> Counter[str]:
+        """Those of this thread, for nobody else to add to."""
         mine = self._by_thread.get(threading.get_ident())
         if mine is None:
             mine = self._by_thread.setdefault(threading.get_ident(), Counter())
-        mine[name] += n
+        return mine
 
     def read(self) -> Counter[str]:
         """All of them."""
@@ -138,8 +142,9 @@ class Counts:
     def add(self, *, everywhere: bool = True, **numbers: int) -> None:
         """Adds to counters, ``batches=1``: to those of the process too, unless everywhere is False."""
         for counts in {self, process} if everywhere else {self}:
+            mine = counts.numbers.mine()
             for name, n in numbers.items():
-                counts.numbers.add(name, n)
+                mine[name] += n
 
     def fetched(self, fetch: Callable[[], Any], samples: int) -> Any:
         """The batch that torch's own code fetches, counted."""
@@ -163,6 +168,12 @@ class Counts:
             ns = time.perf_counter_ns() - began
             self.add(draw_ns=ns)
             self.span("draw", began, ns)
+
+    def waited(self, began: int) -> None:
+        """Counts that this thread has waited for a batch since then, by perf_counter_ns."""
+        ns = time.perf_counter_ns() - began
+        self.add(waits=1, wait_ns=ns)
+        self.span("wait", began, ns)
 
     def span(self, what: str, start: int, ns: int) -> None:
         """Something that this thread did, for a trace that may be under way."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch.utils.data import IterableDataset
 
 from .batch_source import Line
 
-# Makes a batch, once, before the next one is asked for; and the number of its rows. Steps of the user run
-# when it is called: a generator would turn their StopIteration, which ends an epoch, into another error.
-Batch = tuple[Callable[[], Any], int]
+if TYPE_CHECKING:
+    from .counts import Counts
+
+# Makes a batch, once, before the next one is asked for. Steps of the user run when it is called: a generator
+# would turn their StopIteration, which ends an epoch, into another error.
+Make = Callable[[], Any]
 
 
 class IterableSourceDataset(IterableDataset[Any]):
@@ -41,11 +44,14 @@ class IterableSourceDataset(IterableDataset[Any]):
                     f"{option}={value}: {self._orders[option]}"
                 )
 
-    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
+    def _batches(
+        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None, counts: Counts | None
+    ) -> Iterator[Make]:
         """An epoch's batches.
 
         Args:
             collate: the user's function; None: torch's own.
+            counts: of the loader that hands them out; None: somebody else counts them.
         """
         raise NotImplementedError
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .iterator_stream import IteratorStream
     from .worker_copies import WorkerCopies
 
-_profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
+profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
 _pin_memory: Callable[..., Any] = pin_memory
 
 
@@ -107,7 +107,7 @@ class NativeIterator(_BaseDataLoaderIter):
                 self._look_who_calls()
             self._busy = True
             try:
-                if _profiling():
+                if profiling():
                     with record_function(self._profile_name):
                         return self._next_data()
                 return self._next_data()

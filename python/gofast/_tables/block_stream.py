@@ -12,7 +12,8 @@ from torch.utils.data import get_worker_info
 
 from .. import errors
 from .._core.arguments import checked
-from .._loader.iterable_dataset import Batch, IterableSourceDataset
+from .._loader.counts import Counts
+from .._loader.iterable_dataset import IterableSourceDataset, Make
 from .._loader.order import Order, Slice, run
 from .blocks import BlockOrder, BlockPermutation, Stretch
 from .rows import RowDataset
@@ -99,16 +100,18 @@ class BlockStream(IterableSourceDataset):
         """An epoch's windows, with the rows of each that are wanted."""
         raise NotImplementedError
 
-    def _batches(self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None) -> Iterator[Batch]:
-        return batches(self._some(self._draw()), size, drop_last, collate)
+    def _batches(
+        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None, counts: Counts | None
+    ) -> Iterator[Make]:
+        return batches(self._some(self._draw()), size, drop_last, collate, counts)
 
     def __bool__(self) -> bool:
         return True  # as torch's, which has no length to ask for
 
     def __iter__(self) -> Iterator[Any]:
         size = 1 if self._single else max(self._at_once, _ROWS)
-        return itertools.chain.from_iterable(map(_rows, self._batches(size, False, list)))
+        return itertools.chain.from_iterable(map(_rows, self._batches(size, False, list, None)))
 
 
-def _rows(batch: Batch) -> Any:
-    return batch[0]()
+def _rows(make: Make) -> Any:
+    return make()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,13 +15,14 @@ from torch.utils.data import BatchSampler, default_collate
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
 from .._core.reason import Reason
+from .._core.spent import Spent
 from .._loader.batch_source import BatchSource
 from .._loader.collation import Collation
 from .._loader.counts import Counts
 from .._loader.destination import Destination
 from .._loader.epoch import Epoch
 from .._loader.in_flight import raised
-from .._loader.iterable_dataset import Batch
+from .._loader.iterable_dataset import Make
 from .._loader.iterator_stream import Idle, IteratorStream
 from .._loader.native_dataset import NativeDataset
 from .._loader.schedule import DrawnIndices, DrawnOrder
@@ -40,18 +43,23 @@ Some = tuple[Any, torch.Tensor]  # a window, and rows of it, int64
 
 
 def batches(
-    given: Iterator[Some], size: int, drop_last: bool, collate: Callable[[Any], Any] | None
-) -> Iterator[Batch]:
+    given: Iterator[Some],
+    size: int,
+    drop_last: bool,
+    collate: Callable[[Any], Any] | None,
+    counts: Counts | None,
+) -> Iterator[Make]:
     """Batches of the rows that are given. A window ends with its last row.
 
     What is left of a window is copied: its memory is for the next but one, which is decoded from now on.
 
     Args:
         collate: called with the rows of a batch; None: torch's own.
+        counts: see IterableSourceDataset.
     """
     waiting, count = list[Any](), 0  # windows of a batch that is not full, all of whose rows are wanted
-    maker = _Maker(size, collate)
-    for window, rows in given:
+    maker = _Maker(size, collate, counts)
+    for window, rows in given if counts is None else _waited_for(given, counts):
         try:
             if waiting and count + len(rows) >= size:
                 joined = torch.cat([torch.arange(count), rows[: size - count] + count])
@@ -74,23 +82,35 @@ def batches(
         left.end()
 
 
+def _waited_for(given: Iterator[Some], counts: Counts) -> Iterator[Some]:
+    """The same. What nobody else counts is the time until a window is there."""
+    while True:
+        began = time.perf_counter_ns()
+        some = next(given, None)
+        counts.waited(began)
+        if some is None:
+            return
+        yield some
+
+
 class _Maker:
     """Makes batches of rows of windows. All of them lie in the same slots: fresh memory is slow.
 
     Args:
-        collate: see `batches`.
+        collate, counts: see `batches`.
     """
 
-    def __init__(self, size: int, collate: Callable[[Any], Any] | None) -> None:
+    def __init__(self, size: int, collate: Callable[[Any], Any] | None, counts: Counts | None) -> None:
         self._size, self._collate = size, collate
-        self._idle, self._counts = Idle(), Counts()
+        self._idle, self._counted, self._counts = Idle(), counts is not None, counts or Counts()
 
-    def made(self, windows: list[Any], rows: torch.Tensor) -> Iterator[Batch]:
+    def made(self, windows: list[Any], rows: torch.Tensor) -> Iterator[Make]:
         """Batches of these rows of windows, end to end."""
-        view, size = _view_of(windows), self._size
+        view, size, count = _view_of(windows), self._size, len(rows)
         if view is None:
+            in_python = self._in_python_counted if self._counted else self._in_python
             for some in torch.split(rows, size):
-                yield partial(self._in_python, windows, some), len(some)
+                yield partial(in_python, windows, some)
             return
         first, collation = windows[0], None
         takes_rows = self._collate is not None or first.batch_transform is not None
@@ -98,20 +118,27 @@ class _Maker:
             fetcher: Any = _MapDatasetFetcher(first, True, partial(self._collated, first), False)
             collation = Collation(fetcher, None, None, self._counts)
         lane = IteratorStream(view, None, self._idle, None, Destination(takes_rows), self._counts)
-        lane.open().silent = True  # the loader that hands them out counts them
-        lists = BatchSampler(range(len(rows)), size, False)
+        lane.open().silent = not self._counted
+        lists = BatchSampler(range(count), size, False)
         draw = view.new_draws(None) if view.draws else None
-        order = DrawnOrder(DrawnIndices(rows, len(rows)), lists)
+        order = DrawnOrder(DrawnIndices(rows, count), lists)
         epoch = Epoch(lane, order, raised, draw=draw, collation=collation, sampler=lists)
         try:
-            for start in range(0, len(rows), size):
-                yield epoch.take, min(size, len(rows) - start)
+            for _ in range(0, count, size):
+                yield epoch.take
         finally:
             lane.close()
 
     def _collated(self, window: RowDataset, rows: Any) -> Any:
         batch = window._batch_transformed(rows)
         return batch.collated() if self._collate is None else self._collate(batch)
+
+    def _in_python_counted(self, windows: list[Any], wanted: torch.Tensor) -> Any:
+        with Spent.batch() if Spent.wanted else nullcontext():
+            began = time.perf_counter_ns()
+            batch = self._counts.fetched(partial(self._in_python, windows, wanted), len(wanted))
+            self._counts.waited(began)
+            return batch
 
     def _in_python(self, windows: list[Any], wanted: torch.Tensor) -> Any:
         """A batch of rows that Python makes, one by one."""
@@ -130,8 +157,9 @@ def _view_of(windows: list[RowDataset]) -> BatchSource | None:
     """Windows end to end, as the engine sees them; None where Python makes the rows."""
     first, made = windows[0], [window._made_by() for window in windows]
     if made[0] is first:
-        native = first._is_native and not first._has_python_rows()
-        return first._joined(windows, None) if native else None
+        if not first._is_native or first._has_python_rows():
+            return None
+        return first._joined(windows, None) if len(windows) > 1 else first._view()
     views = [one._native_view() for one in made]  # of pictures
     if any(isinstance(view, Reason) for view in views):
         return None
