@@ -7,16 +7,19 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
 import torch
 
-from .. import errors
-from .._core import engine, table_operations
-from .._core.memory import Memory, address_of
-from .._core.numbers import Spec, itemsize
+from .._core import table_operations
+from .._core.memory import Memory
+from .._core.numbers import Spec, itemsize, torch_dtype
+from .._loader.batch_source import BatchSource, SampleForm
+from .._loader.batcher import Batcher
 from .._loader.core_dataset import CoreDataset, IntArray, joined
-from .._loader.slots import RING, Slots
+from .._loader.counts import Counts, counted_by
+from .._loader.destination import Destination
 from .._loader.transfer_format import StoredTable, TransferFormat, alike
+
+_AT_ONCE = 1 << 16  # labels
 
 
 class HasRows(Protocol):
@@ -75,16 +78,14 @@ def _all_labels(dataset: HasRows) -> torch.Tensor | None:
     config["width"] = 1  # the core makes labels together with features: as few as there can be
     config["transform"] = {**config["transform"], **Spec(False, None, None, stored).config(), "shape": [1]}
     core = CoreDataset(table_operations.rows(config), dataset._kept())
-    labels = torch.empty((rows, *dataset._label_shape), dtype=dataset._label_dtype, device="cpu")
-    if rows:
-        indices = np.arange(rows)
-        slots, _ = Slots(rows * itemsize(stored), 1).reserve(core, rows, rows)
-        capsule, place = engine.capsule(), slots.buffer_info()[0]
-        bad = capsule.fill(core.address, address_of(indices), 0, 0, slots[0], labels.data_ptr())
-        capsule.move(place, 1, RING)
-        if bad >= 0:
-            raise errors.UnknownLabelError(f"row {bad}: its label has no place in the one_hot vector")
-    return labels
+    form = SampleForm(
+        "tuple", ("", ""), (1,), torch_dtype(stored), dataset._label_dtype, dataset._label_shape
+    )
+    batcher, indices = Batcher(BatchSource((), None, form, [core]), Destination()), torch.arange(rows)
+    with counted_by(Counts()):  # it is nobody's batch
+        return torch.cat(
+            [batcher.now(indices, at, min(at + _AT_ONCE, rows))[1] for at in range(0, max(rows, 1), _AT_ONCE)]
+        )
 
 
 def stored_rows(datasets: Sequence[HasRows], index_map: IntArray | None) -> TransferFormat | None:
