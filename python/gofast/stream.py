@@ -20,10 +20,11 @@ from ._tables.column_options import warn_of_no_label
 from ._tables.label import DEFAULT_LABEL
 from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
 from ._tables.open_table import request_of
+from ._tables.rooms import Rooms
 from ._tables.sample_options import SampleOptions
 from ._tables.stream_options import StreamOptions, for_rows
 from ._tables.stream_pieces import CountedPieces
-from ._tables.stream_source import Rooms, StreamSource
+from ._tables.stream_source import StreamSource
 from ._tables.stream_windows import StreamWindows
 from ._tables.table_options import TableOptions
 from ._tables.window import Window

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from . import blocks
 from .file_arrays import FileArray
 from .hdf5_bands import SMALLER, Bands, least
 from .origin import Stored
-from .stream_source import Rooms
+from .rooms import Rooms, decoded
 
 Values = np.ndarray[Any, Any]
 
@@ -84,20 +85,15 @@ class HDF5Windows:
 
     def filled(self, wanted: Iterable[Sequence[range]], rooms: Rooms) -> Iterator[FilledWindow]:
         """Windows of these runs of rows."""
-        begun: _Begun | None = None
-        for runs in wanted:
-            done = None if begun is None else self._finished(begun)
-            begun = self._begin(runs, rooms)
-            if done is not None:
-                yield done
-        if begun is not None:
-            yield self._finished(begun)
+        for filled in decoded(wanted, partial(self._begin, rooms), self._finished):
+            assert isinstance(filled, FilledWindow)  # its type is known: it is as wide as it was said to be
+            yield filled
 
     def rooms(self) -> Rooms:
         """Memory for the windows of an iterator."""
         return Rooms(self._room)
 
-    def _begin(self, runs: Sequence[range], rooms: Rooms) -> _Begun:
+    def _begin(self, rooms: Rooms, runs: Sequence[range]) -> _Begun:
         rows = sum(map(len, runs))
         places = self._places(rows)
         room = rooms.take(places[-1])

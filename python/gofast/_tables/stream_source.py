@@ -7,94 +7,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from .. import errors
 from .._core import engine, table_operations
 from .._core.memory import PAGE, Layout, Room, RoomMemory
 from .._core.numbers import itemsize
 from .._core.operation import Begun
 from .._core.stamp import Stamp
 from .._core.table_operations import FilledRoom, Piece, Sources
-from .._core.units import exact
 from .._loader.batcher import forked
-from .stream_options import memory_for
-
-_HUGE = 2 << 20  # of a page, at most
-
-
-class Rooms:
-    """Memory for windows, within a limit.
-
-    Args:
-        most: bytes of all that are in use.
-
-    Attributes:
-        most: as given.
-        spread: none has been used again, nor will be as long as all of them stay within the limit.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most, self.spread = most, False
-        self._free: list[Room] = []
-        self._used = 0
-
-    def take(self, size: int) -> Room | None:
-        """One of so many bytes or more; None where there would be too many."""
-        # A 16th more serves windows that are a little larger. What is not written takes nothing.
-        step = 1 << max(size.bit_length() - 5, 12)
-        whole = -(-size // step) * step
-        if self.spread and self._used + sum(room.size for room in self._free) + whole > self.most:
-            self.spread = False
-            self.drop(1)  # there is one in use, or two
-        if not self.spread:
-            large = [room for room in self._free if room.size >= size]
-            if large:
-                room = min(large, key=lambda room: room.size)
-                self._free.remove(room)
-                self._used += room.size
-                return room
-            if self._used + size > self.most:
-                return None
-            self.drop(0)  # they are too small, and their pages count
-            whole = min(whole, self.most - self._used)
-        room = Room(whole)
-        self._used += room.size
-        return room
-
-    def drop(self, keep: int) -> None:
-        """Gives the memory back of all but some that are not in use."""
-        for room in self._free[keep:]:
-            room.empty()
-        del self._free[keep:]
-
-    def shrink(self, room: Room, size: int) -> None:
-        """So much of it was written, if it is not to be used again: only that counts."""
-        size = min(size + _HUGE, room.size)
-        if self.spread:
-            self._used -= room.size - size
-            room.size = size
-
-    def larger(self, room: Room, filled: FilledRoom) -> Room:
-        """One in the place of a room that was too small for its window."""
-        self.give(room)
-        if filled["size"] > self.most or (taken := self.take(filled["size"])) is None:
-            raise self.refused(filled["rows"], filled["width"], filled["type"], filled["size"])
-        return taken
-
-    def refused(self, rows: int, width: int, kind: str, size: int) -> errors.LimitError:
-        """What to raise where rows that are decoded together do not fit."""
-        said = (
-            f"{rows} rows of {width} features as {kind} take {exact(size)}, "
-            f"and {exact(self.most)} are for rows"
-        )
-        return errors.LimitError(
-            f"{said} that are in memory together: {memory_for(size)} suffices, or write smaller row groups "
-            "or packed files"
-        )
-
-    def give(self, room: Room) -> None:
-        """Takes one back."""
-        self._used -= room.size
-        self._free.append(room)
+from .rooms import Rooms, TooWide, decoded
 
 
 class DecodedWindow(NamedTuple):
@@ -108,12 +28,6 @@ class DecodedWindow(NamedTuple):
     memory: RoomMemory
     room: Room
     at: Piece
-
-
-class TooWide(NamedTuple):
-    """A window of several pieces whose rows turned out wider than all rooms together."""
-
-    table: FilledRoom
 
 
 class _Begun(NamedTuple):
@@ -163,28 +77,15 @@ class StreamSource:
         Raises:
             LimitError: a piece is larger than all rooms together may be.
         """
-        begun: _Begun | None = None
-        for pieces in wanted:
-            done = None
-            if begun is not None:
-                done = self._finished(begun, rooms)
-                if done is None:
-                    return
-                if isinstance(done, TooWide):
-                    yield done
-                    done = None
-                else:
-                    usual = max(usual, done.room.size)  # so will the next one be
-            begun = self._begun(pieces, rooms, usual)
-            if begun is None and done is not None:
-                yield done
-                done = None
-                begun = self._begun(pieces, rooms, usual)
-            assert begun is not None
-            if done is not None:
-                yield done
-        if begun is not None and (done := self._finished(begun, rooms)):
-            yield done
+
+        def finish(begun: _Begun) -> DecodedWindow | TooWide | None:
+            nonlocal usual
+            done = self._finished(begun, rooms)
+            if isinstance(done, DecodedWindow):
+                usual = max(usual, done.room.size)  # so will the next one be
+            return done
+
+        return decoded(wanted, lambda pieces: self._begun(pieces, rooms, usual), finish)
 
     def tables(self, wanted: Iterable[list[Piece]], rooms: Rooms) -> Iterator[RoomMemory]:
         """Decodes windows that fit, each of which is in memory until the next one is asked for."""
