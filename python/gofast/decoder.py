@@ -97,7 +97,12 @@ class Decoder:
             made = move(device, self._decoded(files))
         return made[0] if alone else made
 
-    def _decoded(self, files: Sequence[Any]) -> Any:
+    def _decoded(self, files: Sequence[Any], seeds: Sequence[int] | None = None) -> Any:
+        """A batch.
+
+        Args:
+            seeds: each picture's draws are those of a generator with its seed, which is the decoder's `rng`.
+        """
         paths = bool(files) and isinstance(files[0], str)
         lane = self._lanes.take(len(files), paths)
         if lane is None:
@@ -105,7 +110,7 @@ class Decoder:
             lane = DecoderBatch(self.transform, room, paths, self._bad, self._threads, self._rng)
         lane.transform = self.transform
         try:
-            return lane.make(files)
+            return lane.make(files) if seeds is None else lane.make_seeded(files, seeds)
         finally:
             self._lanes.put(lane)
 
