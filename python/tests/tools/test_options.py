@@ -303,7 +303,7 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         [{"threads": 1, "device": "cpu", "on_error": "zero", "rng": None}],
     ),
     "ray.Decode": (
-        lambda place, **options: gofast.ray.Decode(T.RandomCrop(8), **options)(
+        lambda place, **options: gofast.ray.Decode(T.Compose([T.RandomCrop(8), T.PILToTensor()]), **options)(
             {"a": [rows(place)[0][0]], "b": [3]}
         ),
         [{"column": "a", "row_id": "b", "seed": 4, "threads": 1, "on_error": "zero", "output": "c"}],
