@@ -83,9 +83,7 @@ class Decode:
             if name not in columns:
                 raise errors.OptionError(f"the batch has no column {name!r}: it has {[*columns]}")
         if self._decoder is None:
-            threads = _cpus() if self.threads is None else self.threads
-            rng = None if self.row_id is None else torch.Generator()
-            self._decoder = Decoder(self.transform, threads=threads, on_error=self.on_error, rng=rng)
+            self._decoder = self._new_decoder()
         files = _files(columns[self.column])
         if self.row_id is None:
             return self._decoder._decoded(files)
@@ -93,10 +91,22 @@ class Decode:
         ids = ids.to_pylist() if hasattr(ids, "to_pylist") else np.asarray(ids).tolist()
         return self._decoder._decoded(files, [seed_of(self.seed, one) for one in ids])
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Ray unpickles a function for each task. Tasks of one process share the decoder and its memory.
-        state = {name: value for name, value in vars(self).items() if name != "_decoder"}
-        return _shared, (type(self), _pickled(state))
+    def _new_decoder(self) -> Decoder:
+        """That of this process: Ray unpickles the function for each task, and fresh memory is slow."""
+        options = {
+            "transform": self.transform,
+            "threads": _cpus() if self.threads is None else self.threads,
+            "on_error": self.on_error,
+        }
+        pickling: Any = sys.modules.get("ray.cloudpickle", pickle)  # Ray's takes lambdas too
+        try:
+            packed = pickling.dumps(options)
+        except Exception:  # what cannot be pickled was made here
+            return Decoder(**options)
+        return _decoder_of(packed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_decoder": None}
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name[0] != "_")
@@ -116,17 +126,9 @@ def seed_of(seed: int, row_id: int | str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def _pickled(state: dict[str, Any]) -> bytes:
-    cloudpickle = sys.modules.get("ray.cloudpickle", pickle)  # it takes lambdas too
-    packed: bytes = cloudpickle.dumps(state)
-    return packed
-
-
 @functools.lru_cache(maxsize=8)
-def _shared(kind: type[Decode], packed: bytes) -> Any:
-    made = kind.__new__(kind)
-    vars(made).update(pickle.loads(packed), _decoder=None)
-    return made
+def _decoder_of(packed: bytes) -> Decoder:
+    return Decoder(**pickle.loads(packed))
 
 
 def _cpus() -> int | None:

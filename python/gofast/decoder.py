@@ -101,13 +101,14 @@ class Decoder:
         """A batch.
 
         Args:
-            seeds: each picture's draws are those of a generator with its seed, which is the decoder's `rng`.
+            seeds: each picture's draws are those of a generator with its seed; of all batches, or of none.
         """
         paths = bool(files) and isinstance(files[0], str)
         lane = self._lanes.take(len(files), paths)
         if lane is None:
             room = 1 << max(len(files) - 1, 0).bit_length()
-            lane = DecoderBatch(self.transform, room, paths, self._bad, self._threads, self._rng)
+            rng = self._rng if seeds is None else torch.Generator()  # of this lane: threads have their own
+            lane = DecoderBatch(self.transform, room, paths, self._bad, self._threads, rng)
         lane.transform = self.transform
         try:
             return lane.make(files) if seeds is None else lane.make_seeded(files, seeds)

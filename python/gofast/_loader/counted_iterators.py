@@ -128,13 +128,14 @@ class CountedWhole(_BaseDataLoaderIter):
     def __init__(self, loader: TorchDataLoader[Any], counts: Counts, state: dict[str, Any] | None) -> None:
         self._counts, self._counted = counts, counts.begin()
         super().__init__(loader)
-        epoch = None if state is None else put(loader, state)
-        self._start(loader, epoch if state is not None and state["place"] == "inside" else None)
+        if state is not None:
+            put(loader, state)
+        self._start(loader, state["epoch"] if state is not None and state["place"] == "inside" else None)
 
     def _start(self, loader: TorchDataLoader[Any], state: dict[str, Any] | None = None) -> None:
         collate = None if loader.collate_fn is default_collate else loader.collate_fn
         dataset: Any = loader.dataset
-        self._begun, self._size = state or dataset._begin(), loader.batch_size or 1
+        self._begun, self._size = dataset._begin() if state is None else state, loader.batch_size or 1
         made = dataset._batches(self._begun, self._size, loader.drop_last, collate, self._counts)
         self._whole: Iterator[Make] = made
         self._make: Make | None = None  # makes the batch that is asked for

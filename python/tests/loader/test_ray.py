@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,16 @@ def test_draws_follow_from_seed_and_row(row_id: str, transform: Any) -> None:
     assert not np.array_equal(others["x"], before[0]["x"])
 
 
+@pytest.mark.parametrize("transform", [DRAWS, PYTHON], ids=["native", "python"])
+def test_threads_draw_beside_each_other(transform: Any) -> None:
+    decode = gofast.ray.Decode(transform, row_id="n")
+    with ThreadPoolExecutor(4) as pool:
+        made = [*pool.map(decode, [TABLE] * 40)]
+    for one in made:
+        assert np.array_equal(one["image"], made[0]["image"])
+    assert torch.equal(torch.from_numpy(made[0]["image"][7]), want(7, 7, 0, transform))
+
+
 def test_without_a_row_id_torchs_generator_draws() -> None:
     decode = gofast.ray.Decode(DRAWS)
     torch.manual_seed(1)
@@ -80,8 +91,12 @@ def test_copies_share_their_decoder_and_errors_are_typed() -> None:
     decode = gofast.ray.Decode(T.CenterCrop(9), row_id="n", seed=2)
     packed = pickle.dumps(decode)
     one, other = pickle.loads(packed), pickle.loads(packed)
-    assert one is other and repr(one) == repr(decode)
-    assert np.array_equal(np.stack(one(TABLE)["image"]), np.stack(decode(TABLE)["image"]))
+    assert repr(one) == repr(decode)
+    for each in (one, other):
+        assert np.array_equal(np.stack(each(TABLE)["image"]), np.stack(decode(TABLE)["image"]))
+    assert one._decoder is other._decoder
+    alone = gofast.ray.Decode(T.Lambda(lambda picture: T.functional.pil_to_tensor(picture.resize((3, 3)))))
+    assert alone(TABLE)["image"].shape == (COUNT, 3, 3, 3)
     with pytest.raises(errors.OptionError, match="no column 'bytes': it has \\['n'\\]"):
         decode(TABLE.select(["n"]))
     with pytest.raises(errors.OptionError, match="batch_format"):
