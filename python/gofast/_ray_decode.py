@@ -93,7 +93,7 @@ class Decode:
 
     def _new_decoder(self) -> Decoder:
         """That of this process: Ray unpickles the function for each task, and fresh memory is slow."""
-        options = {
+        options: dict[str, Any] = {
             "transform": self.transform,
             "threads": _cpus() if self.threads is None else self.threads,
             "on_error": self.on_error,
