@@ -133,6 +133,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folder(tmp_path_factory.mktemp("pictures"), 40)
 
 
+@pytest.mark.timeout(600)  # Ray starts processes, which import torch
 def test_map_batches_and_iter_torch_batches(ray: Any, folder: Path) -> None:
     def made(path: str) -> torch.Tensor:
         torch.manual_seed(gofast.ray.seed_of(3, path))
@@ -185,6 +186,7 @@ def train(config: dict[str, Any]) -> None:
                 raise RuntimeError("stopped")
 
 
+@pytest.mark.timeout(600)
 def test_a_loader_in_ray_train_goes_on_after_a_failure(ray: Any, folder: Path, tmp_path: Path) -> None:
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
