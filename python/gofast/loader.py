@@ -343,7 +343,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands, for `load_state_dict`: behind the last batch that was handed out.
 
-        What was made ahead does not count. It costs some 0.1 ms and has no effect: no iterator begins, and
+        What was made ahead does not count. It costs some 50 us and has no effect: no iterator begins, and
         no generator moves. It holds plain data and CPU tensors (``torch.load`` reads them with
         ``weights_only=True``): the place among the samples of all ranks, and the states of torch's,
         `random`'s and `numpy.random`'s generators and of those that the loader, its sampler and its dataset

@@ -71,13 +71,26 @@ class Generators:
         return cls(worker_state(seed), random.Random(seed).getstate(), NumpyState(numpys))
 
     @classmethod
-    def of(cls, plain: dict[str, Any]) -> Generators:
-        """Those of which `plain` told."""
-        return cls(plain["torch"], plain["python"], NumpyState(plain["numpy"]))
+    def of(cls, plain: dict[str, Any], first: Generators | None = None) -> Generators:
+        """Those of which `plain` told, with the same argument."""
+        python = _python_of(plain["python"]) if first is None or "python" in plain else first.python
+        numpys = NumpyState.of(plain["numpy"]) if first is None or "numpy" in plain else first.numpy
+        return cls(unpacked(plain["torch"]), python, numpys)
 
-    def plain(self) -> dict[str, Any]:
-        """The same as data that any process can read."""
-        return {"torch": self.torch, "python": self.python, "numpy": self.numpy.told()}
+    def plain(self, first: Generators | None = None) -> dict[str, Any]:
+        """The same as plain data, for any process and ``torch.load(weights_only=True)``.
+
+        Args:
+            first: what the generators were, which `of` is given too: states that are still the same are left
+                out. Drawing from Python's and numpy's is rare.
+        """
+        plain: dict[str, Any] = {"torch": packed(self.torch)}
+        if first is None or (self.python is not first.python and self.python != first.python):
+            words = array("I", self.python[1]).tobytes()
+            plain["python"] = [self.python[0], _tensor(words), self.python[2]]
+        if first is None or not self.numpy.same(first.numpy):
+            plain["numpy"] = self.numpy.plain()
+        return plain
 
     def copy(self, torchs: torch.Tensor | None = None, python: Any = None) -> Generators:
         """The same, but for the states that are given. Its state of torch's may be drawn from in place."""
@@ -100,6 +113,43 @@ class Generators:
         self.numpy.put(None if there is None else there.numpy)
         random.setstate(self.python)
         torch.set_rng_state(self.torch)
+
+
+# A state of torch's generator for the CPU: its head, 624 words of 32 bits, each in 64, and its tail.
+_HEAD, _WORDS, _STATE, _TAIL = 24, 624, 5056, 40
+
+
+def packed(state: torch.Tensor) -> torch.Tensor:
+    """A state of torch's generator in half of its bytes; the state itself where it lies otherwise."""
+    if state.numel() != _STATE:
+        return state
+    values = state.numpy()
+    words = values[_HEAD:-_TAIL].view(np.uint32)
+    if words[1::2].any():
+        return state
+    return torch.from_numpy(
+        np.concatenate((values[:_HEAD], words[::2].copy().view(np.uint8), values[-_TAIL:]))
+    )
+
+
+def unpacked(state: torch.Tensor) -> torch.Tensor:
+    """What `packed` was given."""
+    if state.numel() != _HEAD + 4 * _WORDS + _TAIL:
+        return state
+    made = torch.zeros(_STATE, dtype=torch.uint8)
+    made[:_HEAD], made[-_TAIL:] = state[:_HEAD], state[-_TAIL:]
+    words = state[_HEAD:-_TAIL].clone().view(torch.int32)
+    made[_HEAD:-_TAIL].view(torch.int32).view(_WORDS, 2)[:, 0] = words
+    return made
+
+
+def _tensor(words: bytes) -> torch.Tensor:
+    return torch.frombuffer(bytearray(words), dtype=torch.uint8)
+
+
+def _python_of(plain: Any) -> Any:
+    version, words, gauss = plain
+    return version, tuple(array("I", words.numpy().tobytes())), gauss
 
 
 def worker_state(seed: int) -> torch.Tensor:
@@ -186,9 +236,28 @@ class NumpyState:
         inner = {"key": key, "pos": pos}
         return {"bit_generator": "MT19937", "state": inner, "has_gauss": 0, "gauss": 0.0}
 
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> NumpyState:
+        """What `plain` told."""
+        if "words" not in plain:
+            return cls(plain)
+        words = plain["words"].numpy().tobytes()
+        inner = {"key": np.frombuffer(words[:-4], np.uint32), "pos": int.from_bytes(words[-4:], "little")}
+        return cls({"bit_generator": "MT19937", "state": inner, **plain["gauss"]})
+
+    def plain(self) -> dict[str, Any]:
+        """The same as plain data; with arrays where it is not numpy's usual generator."""
+        if not self.words:
+            return dict(self.told())
+        whole = self.whole or {"has_gauss": 0, "gauss": 0.0}
+        gauss = {"has_gauss": int(whole["has_gauss"]), "gauss": float(whole["gauss"])}
+        return {"words": _tensor(self.words), "gauss": gauss}
+
     def same(self, other: NumpyState) -> bool:
         """Whether the next draws are the same."""
-        return self.words == other.words and repr(self.told()) == repr(other.told())
+        if self is other or self.words != other.words:
+            return self is other
+        return (self.whole is None and other.whole is None) or repr(self.told()) == repr(other.told())
 
 
 _last: NumpyState | None = None  # what the generator had when it was looked at; mostly it still has it
@@ -228,7 +297,7 @@ def owned(owner: Any, depth: int = 3) -> list[Any]:
     found: dict[int, Any] = {}
     own = vars(owner) if hasattr(owner, "__dict__") else {}
     for value in own.values():
-        if isinstance(value, _OWN):
+        if issubclass(type(value), _OWN):  # torch's metaclass makes isinstance take 1 us
             found[id(value)] = value
     for name in ("sampler", "batch_sampler", "dataset") if depth else ():
         if own.get(name) is not None:
@@ -240,7 +309,9 @@ def state_of(generator: Any) -> Any:
     """The state of a generator of torch's, numpy's or Python's kind."""
     if isinstance(generator, np.random.Generator):
         return generator.bit_generator.state
-    return generator.getstate() if isinstance(generator, random.Random) else generator.get_state()
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    return packed(generator.get_state()) if isinstance(generator, torch.Generator) else generator.get_state()
 
 
 def put_state(generator: Any, state: Any) -> None:
@@ -250,4 +321,4 @@ def put_state(generator: Any, state: Any) -> None:
     elif isinstance(generator, random.Random):
         generator.setstate(state)
     else:
-        generator.set_state(state)
+        generator.set_state(unpacked(state) if isinstance(generator, torch.Generator) else state)

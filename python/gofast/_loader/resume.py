@@ -13,7 +13,8 @@ from .._core.generators import Generators, owned, put_state, state_of
 from .._core.warn import warn
 from .order import begin, beginnings
 
-_VERSION = 1
+_VERSION = 2
+_AS_IT_IS = {int, str, bool, float, type(None), torch.Tensor}
 _SHORT = 16  # entries of a tuple that may hold arrays: Python's generator has 625 numbers
 
 
@@ -127,6 +128,8 @@ def _rank() -> int:
 
 def _plain(value: Any) -> Any:
     """The same without numpy's arrays, which `torch.load` refuses with weights_only=True."""
+    if type(value) in _AS_IT_IS:
+        return value
     if isinstance(value, np.ndarray):
         words = torch.frombuffer(bytearray(value.tobytes()), dtype=torch.uint8)
         return {"dtype": str(value.dtype), "bytes": words}

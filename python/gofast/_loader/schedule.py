@@ -27,6 +27,7 @@ from torch.utils.data.sampler import (
 )
 
 from .. import errors
+from .._core.generators import packed, unpacked
 from .._core.indices import picked_from
 from .._core.openmp import alone
 from .order import Listed, Order, Pull
@@ -37,7 +38,7 @@ _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time
 class DrawnIndices:
     """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that."""
 
-    __slots__ = ("at_end", "count", "indices", "looked_up")
+    __slots__ = ("at_end", "count", "indices", "looked_up", "seed")
 
     def __init__(
         self,
@@ -45,12 +46,14 @@ class DrawnIndices:
         count: int,
         at_end: Callable[[], object] | None = None,
         looked_up: tuple[SubsetRandomSampler, Any, Tensor] | None = None,
+        seed: int | None = None,
     ) -> None:
         self.indices = indices  # None stands for 0, 1, 2, ... count-1, which needs no memory
         self.count = count
         self.at_end = at_end
         # A sampler whose indices torch looks up one by one, these, and the positions that it looks at.
         self.looked_up = looked_up
+        self.seed = seed  # all indices follow from it; None: that is not known
 
 
 class DrawnOrder(Order):
@@ -144,9 +147,12 @@ class DrawnOrder(Order):
             at: the list that the state is before; None: the next one, which torch may not have pulled yet.
         """
         samples = min((self.at if at is None else at) * self.batch_size, self._drawn.count)
+        if self._before is not None:
+            self._before = packed(self._before)
         return {
             "position": samples * self._world,  # of all ranks
             "before": self._before,
+            "seed": self._drawn.seed,
             "ended": self._drawn.at_end is None,
             "epoch": getattr(self._sampler.sampler, "epoch", None),
         }
@@ -156,11 +162,16 @@ class DrawnOrder(Order):
         sampler: Any = self._sampler.sampler
         if state["epoch"] is not None:
             sampler.set_epoch(state["epoch"])
-        if state["before"] is not None:
-            (sampler.generator or torch.default_generator).set_state(state["before"])
-        again = draw_order(self._sampler)
-        assert again is not None
-        self._drawn, self._before = again._drawn, again._before
+        if state["seed"] is not None and type(sampler) is RandomSampler:
+            drawn = _random(sampler, state["seed"])
+            assert drawn is not None
+            self._drawn = drawn
+        else:
+            if state["before"] is not None:
+                (sampler.generator or torch.default_generator).set_state(unpacked(state["before"]))
+            again = draw_order(self._sampler)
+            assert again is not None
+            self._drawn, self._before = again._drawn, again._before
         samples, rest = divmod(state["position"], self._world)
         self.at, over = divmod(samples, self.batch_size)
         if samples >= self._drawn.count:
@@ -221,7 +232,7 @@ def draw_order(batch_sampler: Any) -> DrawnOrder | None:
     if not is_known(batch_sampler):
         return None
     sampler, before = batch_sampler.sampler, None
-    if hasattr(sampler, "generator"):
+    if hasattr(sampler, "generator") and (sampler.generator or type(sampler) is not RandomSampler):
         before = (sampler.generator or torch.default_generator).get_state()
     with alone():
         drawn = _DRAWS[type(sampler)](sampler)
@@ -232,15 +243,17 @@ def _sequential(sampler: SequentialSampler) -> DrawnIndices:
     return DrawnIndices(None, len(sampler.data_source))
 
 
-def _random(sampler: RandomSampler) -> DrawnIndices | None:
+def _random(sampler: RandomSampler, seed: int | None = None) -> DrawnIndices | None:
     size, wanted = len(sampler.data_source), sampler.num_samples
     if sampler.generator is None:
         # Others can see only the draw of the seed. The generator that it seeds is private. So all its
         # blocks can be drawn now, and the permutation of n numbers that torch draws at the end and throws
         # away can be left out.
-        generator = torch.Generator()
-        generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_().item()))
-        return DrawnIndices(_on_cpu(_random_blocks(size, wanted, sampler.replacement, generator)), wanted)
+        if seed is None:
+            seed = int(torch.empty((), dtype=torch.int64).random_().item())
+        generator = torch.Generator().manual_seed(seed)
+        indices = _on_cpu(_random_blocks(size, wanted, sampler.replacement, generator))
+        return DrawnIndices(indices, wanted, seed=seed)
     if sampler.replacement or wanted > size:
         return None  # draws in the middle of the epoch from a generator that the user can see
     indices = _on_cpu(torch.randperm(size, generator=sampler.generator))

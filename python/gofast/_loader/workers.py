@@ -32,12 +32,19 @@ class Workers:
     def __init__(self, base_seed: int, count: int, dataset: Any = None) -> None:
         self.base_seed, self.count, self._dataset = base_seed, count, dataset
         self.now: list[Generators | None] = [None] * count
+        self._first: dict[int, Generators] = {}
 
     def __getitem__(self, worker: int) -> Generators:
         now = self.now[worker]
         if now is None:
-            now = self.now[worker] = Generators.of_worker(self.base_seed, worker)
+            now = self.now[worker] = self._start(worker)
         return now
+
+    def _start(self, worker: int) -> Generators:
+        """What a worker's generators start from."""
+        if worker not in self._first:
+            self._first[worker] = Generators.of_worker(self.base_seed, worker)
+        return self._first[worker]
 
     def __setitem__(self, worker: int, now: Generators) -> None:
         self.now[worker] = now
@@ -53,7 +60,7 @@ class Workers:
         """What `load` takes, as plain data."""
         return {
             "base_seed": self.base_seed,
-            "now": [self[worker].plain() for worker in range(self.count)],
+            "now": [now and now.plain(self._start(worker)) for worker, now in enumerate(self.now)],
         }
 
     def load(self, told: dict[str, Any]) -> None:
@@ -61,9 +68,11 @@ class Workers:
 
         Another number of them begins anew.
         """
-        self.base_seed = told["base_seed"]
-        same = len(told["now"]) == self.count
-        self.now[:] = [Generators.of(one) for one in told["now"]] if same else [None] * self.count
+        self.base_seed, now = told["base_seed"], told["now"]
+        self._first.clear()
+        if len(now) != self.count:
+            now = [None] * self.count
+        self.now[:] = [one and Generators.of(one, self._start(worker)) for worker, one in enumerate(now)]
 
     def turn(self, worker: int, start: Generators) -> AbstractContextManager[None]:
         """A context in which this process draws as the worker would, and on one thread as it would.

@@ -16,7 +16,7 @@ from torch.utils.data import DistributedSampler, Sampler
 from torchvision import transforms as T
 
 import gofast
-from gofast._core.generators import Generators
+from gofast._core.generators import Generators, packed, unpacked
 from gofast.errors import GofastWarning, UnsupportedError
 from image_data import make_folder
 from same import difference
@@ -275,3 +275,34 @@ def _seconds(loader: Any) -> float:
     began = time.perf_counter()
     loader.state_dict()
     return time.perf_counter() - began
+
+
+def test_a_state_is_small() -> None:
+    """Generators that only their seed decides take nothing, and torch's takes half of its bytes."""
+
+    def size(workers: int) -> int:
+        loader = loader_of(rows(), workers)
+        iterator = iter(loader)
+        some(iterator, 3)
+        file = io.BytesIO()
+        torch.save(loader.state_dict(), file)
+        return len(file.getvalue())
+
+    assert size(0) < 10_000
+    assert size(8) < 12_000  # nobody has drawn in the workers
+
+
+def test_torchs_states_are_packed_as_torch_lays_them_out() -> None:
+    generator = torch.Generator().manual_seed(3)
+    for draw in (
+        lambda: None,
+        lambda: torch.randn(3, generator=generator),
+        lambda: torch.rand(700, generator=generator),
+    ):
+        draw()
+        state = generator.get_state()
+        small = packed(state)
+        assert small.numel() == 2560 and torch.equal(unpacked(small), state) and packed(small) is small
+    odd = torch.full((5056,), 7, dtype=torch.uint8)
+    for other in (odd, torch.zeros(16, dtype=torch.uint8)):
+        assert torch.equal(unpacked(packed(other)), other)
