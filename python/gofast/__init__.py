@@ -37,6 +37,7 @@ from .verify import verify
 
 if TYPE_CHECKING:
     from . import integrations as integrations
+    from . import ray as ray
     from . import tokens as tokens
     from . import typing as typing
     from ._loader.explain import explain
@@ -91,7 +92,8 @@ _LATE = {
     "install": "installed",
     "open": "lazy",
     "preprocess": "sets",
-    "tokens": "tokens",  # no name of its own, as numpy.testing is none: for those who feed texts
+    "ray": "ray",  # no name of its own, as numpy.testing is none: for those who have Ray
+    "tokens": "tokens",  # likewise: for those who feed texts
     "typing": "typing",
     "uninstall": "installed",
 }

@@ -65,7 +65,7 @@ class Decoder:
         self.transform = transform
         self._threads, self._rng, self._device = threads, rng, wanted(device)
         self._bad = BadSamples(on_error, None, kept=False)
-        self._lanes = IdleDecoderBatches()
+        self._lanes, self._seeded = IdleDecoderBatches(), IdleDecoderBatches()
 
     def __call__(self, pictures: Any) -> Any:
         """Decodes a batch, or one picture.
@@ -97,17 +97,24 @@ class Decoder:
             made = move(device, self._decoded(files))
         return made[0] if alone else made
 
-    def _decoded(self, files: Sequence[Any]) -> Any:
+    def _decoded(self, files: Sequence[Any], seeds: Sequence[int] | None = None) -> Any:
+        """A batch.
+
+        Args:
+            seeds: each picture's draws are those of a generator with its seed.
+        """
         paths = bool(files) and isinstance(files[0], str)
-        lane = self._lanes.take(len(files), paths)
+        lanes = self._lanes if seeds is None else self._seeded
+        lane = lanes.take(len(files), paths)
         if lane is None:
             room = 1 << max(len(files) - 1, 0).bit_length()
-            lane = DecoderBatch(self.transform, room, paths, self._bad, self._threads, self._rng)
+            rng = self._rng if seeds is None else torch.Generator()  # threads have their own
+            lane = DecoderBatch(self.transform, room, paths, self._bad, self._threads, rng)
         lane.transform = self.transform
         try:
-            return lane.make(files)
+            return lane.make(files) if seeds is None else lane.make_seeded(files, seeds)
         finally:
-            self._lanes.put(lane)
+            lanes.put(lane)
 
     def __repr__(self) -> str:
         options: dict[str, Any] = {"threads": self._threads, "rng": self._rng, "device": self._device}

@@ -62,11 +62,11 @@ class HDF5Rows(BlockStream):
     def _windows(self) -> HDF5Windows:
         return HDF5Windows(self._arrays, self.memory, self.shuffle is not None)
 
-    def _some(self, drawn: BlockPermutation) -> Iterator[Some]:
+    def _some(self, drawn: BlockPermutation, position: int = 0) -> Iterator[Some]:
         """See BlockStream."""
         windows = self._windows()
         order, rooms = BlockOrder([*map(len, windows.blocks)], windows.rows, *drawn), windows.rooms()
-        stretches = self._stretches(order)
+        stretches = self._stretches(order, position)
         wanted = [windows.runs(stretch.window.blocks) for stretch in stretches]
         for stretch, runs, filled in zip(stretches, wanted, windows.filled(wanted, rooms), strict=True):
             with alone():

@@ -491,11 +491,15 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
             raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
         if isinstance(view, Reason):
+            if (
+                isinstance(self.dataset, IterableSourceDataset)
+                and self._auto_collation
+                and self.dataset._makes_batches
+            ):
+                return CountedWhole(self, self._counts, state)
             if state is not None:
                 raise UnsupportedError(f"the middle of an epoch cannot be found again: {view}")
             if isinstance(self.dataset, IterableSourceDataset):
-                if self._auto_collation and self.dataset._makes_batches:
-                    return CountedWhole(self, self._counts)
                 with self.dataset._of_batches(self.batch_size):
                     return self._torchs_iterator(None)
             if self._auto_collation:  # without it, the user asked for single samples

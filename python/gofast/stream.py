@@ -131,7 +131,7 @@ class TableRows(BlockStream):
     def _open(self) -> StreamSource:
         return self._windows.open()
 
-    def _some(self, drawn: BlockPermutation) -> Iterator[Some]:
+    def _some(self, drawn: BlockPermutation, position: int = 0) -> Iterator[Some]:
         """See BlockStream."""
         source = self._open()
         if source.stamps != self._stamps:
@@ -145,14 +145,14 @@ class TableRows(BlockStream):
                 f"{(changed or paths)[0]}: the file changed since the stream was made: make it again"
             )
         info = get_worker_info()
-        if drawn.seed is None and info is None and self._world == 1:
+        if drawn.seed is None and info is None and self._world == 1 and not position:
             usual = min(max(self._rooms_most // 8, 1 << 20), blocks.USUAL)
             yield from self._windows.in_order(source, usual)
             return
         found = self._found(source)
         order = self._order(source, drawn)
         keep = info is None and drawn.seed is not None and self._fits(found)
-        yield from self._windows.ordered(source, found.pieces, order, self._stretches(order), keep)
+        yield from self._windows.ordered(source, found.pieces, order, self._stretches(order, position), keep)
 
     # -- what it tells -----------------------------------------------------------------
 

@@ -29,7 +29,7 @@ MOST = {
     "public names": 22,
     "class names that mean two things": 0,
     "file names that mean two things": 5,
-    "makers of batches": 2,
+    "makers of batches": 1,
     "is this file still the same?": 3,
     "is this dataset still the same?": 2,
     "why not native?": 1,

@@ -8,6 +8,7 @@ import inspect
 import re
 import shlex
 import shutil
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,8 @@ def _resolve(node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
         return gofast if node.id == "gofast" else None
     if isinstance(node, ast.Attribute) and (owner := _resolve(node.value)) is not None:
-        return getattr(owner, node.attr)
+        with suppress(ModuleNotFoundError):  # what a framework has a say in, which is not here
+            return getattr(owner, node.attr)
     return None
 
 

@@ -133,11 +133,14 @@ def ranks() -> int:
     """The ranks of a training that share this host, as far as their launcher says; at least 1.
 
     Lightning's sets no LOCAL_WORLD_SIZE. If its master has the address of every host for itself, all ranks
-    are here. Left-over variables look the same, and torch would wait for such ranks.
+    are here. Left-over variables look the same, and torch would wait for such ranks. srun and mpirun mostly
+    bind a rank to its cores, which are its share then: they count where a process may use all cores.
     """
     said = os.environ.get("LOCAL_WORLD_SIZE")
     if said is None and "LOCAL_RANK" in os.environ and os.environ.get("MASTER_ADDR") in _LOOPBACK:
         said = os.environ.get("WORLD_SIZE")
+    if said is None and len(os.sched_getaffinity(0)) == os.cpu_count():
+        said = next(filter(None, map(os.environ.get, _LAUNCHERS)), "").partition("(")[0]  # Slurm's "4(x2)"
     try:
         return max(int(said or 1), 1)
     except ValueError:
@@ -145,6 +148,13 @@ def ranks() -> int:
 
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# How many ranks of an srun or mpirun this host has: Slurm's step, Open MPI, MPICH and Intel MPI, MVAPICH.
+_LAUNCHERS = (
+    "SLURM_STEP_TASKS_PER_NODE",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+)
 
 
 @functools.cache  # some ten files are read, and threads are asked for with every batch

@@ -125,6 +125,20 @@ class DecoderBatch:
         finally:
             self._files.let_go()
 
+    def make_seeded(self, files: Sequence[Any], seeds: Sequence[int]) -> Any:
+        """The same, where each file's draws are those of the generator with its seed."""
+        generator = self._generator
+        assert generator is not None
+        self.begin(self.transform)
+        try:
+            for file, seed in zip(files, seeds, strict=True):
+                generator.manual_seed(seed)
+                with picture_draws.from_generator(None if self._begun.finished else generator):
+                    self.add(file)
+            return together(self.samples(0, len(files), kept=False)) if files else self.make(files)
+        finally:
+            self.end()
+
     def begin(self, transform: Callable[[Any], Any] | None) -> None:
         """A batch whose files come one after another, by `add`, begins."""
         self.transform = transform

@@ -10,12 +10,9 @@ from .._core.native import Block as CoreBlock
 from .._core.native import Ring
 from .._core.numbers import NAMES, dlpack
 from .shared import SharedTensor
-from .slots import SharedRing
+from .slots import SharedRing, new_ring, usual_count
 
-_COUNT = 8  # of a ring's slots; those of a worker wait in queues too
-_COUNT_SHARED = 16
 _MOST_BYTES = 1 << 30  # of a ring, if it has more than two slots
-_PRIVATE = -1  # a ring that no other process sees
 
 
 class MemoryBlock:
@@ -76,12 +73,11 @@ class BatchMemory:
         Smaller slots are given up then, but for those of a worker, which its parent may be about to map.
         """
         same = sum(1 for there, _, _ in self._rings if there == slot_bytes)
-        count = (_COUNT_SHARED if self.shared else _COUNT) << same
+        count = usual_count(self.shared) << same
         count = max(2, min(count, _MOST_BYTES // slot_bytes))
-        shared = SharedRing(slot_bytes, count) if self.shared else None
-        ring = shared.slots if shared else engine.capsule().ring(slot_bytes, count, _PRIVATE)
+        made = (slot_bytes, *new_ring(slot_bytes, count, self.shared))
         kept = [one for one in self._rings if self.shared or one[0] >= slot_bytes]
-        self._rings = sorted([*kept, (slot_bytes, ring, shared)], key=lambda one: one[0])
+        self._rings = sorted([*kept, made], key=lambda one: one[0])
 
 
 def _rounded(bytes_: int) -> int:

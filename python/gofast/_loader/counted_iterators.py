@@ -27,6 +27,7 @@ from .._core.spent import Spent
 from .collation import unsent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling
+from .resume import put
 from .stacking import Stacking
 
 if TYPE_CHECKING:
@@ -118,18 +119,32 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
 
 
 class CountedWhole(_BaseDataLoaderIter):
-    """Batches that the dataset makes itself, in this process, and counts; there are no workers."""
+    """Batches that the dataset makes itself, in this process, and counts; there are no workers.
 
-    def __init__(self, loader: TorchDataLoader[Any], counts: Counts) -> None:
+    Args:
+        state: of an equal loader, to go on from there.
+    """
+
+    def __init__(self, loader: TorchDataLoader[Any], counts: Counts, state: dict[str, Any] | None) -> None:
         self._counts, self._counted = counts, counts.begin()
         super().__init__(loader)
-        self._start(loader)
+        if state is not None:
+            put(loader, state)
+        self._start(loader, state["epoch"] if state is not None and state["place"] == "inside" else None)
 
-    def _start(self, loader: TorchDataLoader[Any]) -> None:
+    def _start(self, loader: TorchDataLoader[Any], state: dict[str, Any] | None = None) -> None:
         collate = None if loader.collate_fn is default_collate else loader.collate_fn
         dataset: Any = loader.dataset
-        made = dataset._batches(loader.batch_size, loader.drop_last, collate, self._counts)
+        self._begun, self._size = dataset._begin() if state is None else state, loader.batch_size or 1
+        made = dataset._batches(self._begun, self._size, loader.drop_last, collate, self._counts)
         self._whole: Iterator[Make] = made
+        self._make: Make | None = None  # makes the batch that is asked for
+        self._given = 0
+
+    def _state(self) -> dict[str, Any]:
+        """That of its epoch, behind the batch that was given last, or has failed."""
+        position = self._begun["position"] + self._given * self._size
+        return {**self._begun, "position": position, "workers": None}
 
     def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
         if not first_iter:
@@ -143,15 +158,20 @@ class CountedWhole(_BaseDataLoaderIter):
         profiled = record_function(self._profile_name) if profiling() else nullcontext()
         try:
             with profiled, counted_by(self._counts):
-                batch = next(self._whole)()
-                self._num_yielded += 1
-                return _pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
-        except StopIteration:
-            self._counted.end()
+                make = self._make
+                if make is None:
+                    make = self._make = next(self._whole)
+                batch = make()
+        except Exception as error:  # not Ctrl-C: the batch comes again then
+            if self._make is not None:
+                self._make, self._given = None, self._given + 1
+            if isinstance(error, StopIteration):
+                self._counted.end()
+            else:
+                self._counts.error(error)
             raise
-        except Exception as error:
-            self._counts.error(error)
-            raise
+        self._make, self._given = None, self._given + 1
+        return _pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
 
 
 class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):

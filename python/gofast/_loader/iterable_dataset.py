@@ -44,12 +44,22 @@ class IterableSourceDataset(IterableDataset[Any]):
                     f"{option}={value}: {self._orders[option]}"
                 )
 
+    def _begin(self) -> dict[str, Any]:
+        """What decides an epoch that begins now, as plain data, with the "position" of its next sample."""
+        raise NotImplementedError
+
     def _batches(
-        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None, counts: Counts | None
+        self,
+        begun: dict[str, Any],
+        size: int,
+        drop_last: bool,
+        collate: Callable[[Any], Any] | None,
+        counts: Counts | None,
     ) -> Iterator[Make]:
-        """An epoch's batches.
+        """The batches of an epoch, from a position on.
 
         Args:
+            begun: see `_begin`.
             collate: the user's function; None: torch's own.
             counts: of the loader that hands them out; None: somebody else counts them.
         """

@@ -16,6 +16,19 @@ _COUNT = 8
 _COUNT_SHARED = 16  # twice what prefetch_factor=2 keeps busy, with room for a slow consumer
 
 
+def usual_count(shared: bool) -> int:
+    """Slots of a ring."""
+    return _COUNT_SHARED if shared else _COUNT
+
+
+def new_ring(slot_bytes: int, count: int, shared: bool) -> tuple[Ring, SharedRing | None]:
+    """A ring of slots, and the same as the parent process can map it."""
+    if shared:
+        ring = SharedRing(slot_bytes, count)
+        return ring.slots, ring
+    return engine.capsule().ring(slot_bytes, count, _PRIVATE), None
+
+
 class SharedRing:
     """Slots in a memfd, as the worker sees it that fills them. They are freed here or in the parent."""
 
@@ -48,18 +61,15 @@ class Slots:
     ) -> None:
         self._capsule = engine.capsule()
         self.slot_bytes = slot_bytes
-        self._count = count or (_COUNT_SHARED if shared else _COUNT)
+        self._count = count or usual_count(shared)
         self._shared, self._pin = shared, pin
         self._rings = [self._new_ring()]
 
     def _new_ring(self) -> tuple[Ring, SharedRing | None]:
-        if self._shared:
-            shared = SharedRing(self.slot_bytes, self._count)
-            return shared.slots, shared
-        ring = self._capsule.ring(self.slot_bytes, self._count, _PRIVATE)
+        made = new_ring(self.slot_bytes, self._count, self._shared)
         if self._pin is not None:
-            self._pin(ring, self._count * self.slot_bytes)
-        return ring, None
+            self._pin(made[0], self._count * self.slot_bytes)
+        return made
 
     def reserve(
         self, core: CoreDataset, rows: int, batch_rows: int, tally: int = 0

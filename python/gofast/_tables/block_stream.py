@@ -91,26 +91,45 @@ class BlockStream(IterableSourceDataset):
         mine, info = Slice(order, self._rank, self._world, self.even), get_worker_info()
         return mine if info is None else Slice(mine, info.id, info.num_workers, None)
 
-    def _stretches(self, order: BlockOrder) -> list[Stretch]:
-        """The same, in the windows' parts."""
-        parts: list[Any] = list(iter(self._slice(order).pull, None))
+    def _stretches(self, order: BlockOrder, position: int = 0) -> list[Stretch]:
+        """The same from a position on, in the windows' parts."""
+        mine = self._slice(order)
+        mine.position = min(position, mine.samples or 0)
+        parts: list[Any] = list(iter(mine.pull, None))
         return parts
 
-    def _some(self, drawn: BlockPermutation) -> Iterator[Some]:
-        """An epoch's windows, with the rows of each that are wanted."""
+    def _some(self, drawn: BlockPermutation, position: int = 0) -> Iterator[Some]:
+        """An epoch's windows from a position on, with the rows of each that are wanted."""
         raise NotImplementedError
 
+    def _begin(self) -> dict[str, Any]:
+        return {**self._draw()._asdict(), "world": self._world, "even": self.even, "position": 0}
+
     def _batches(
-        self, size: int, drop_last: bool, collate: Callable[[Any], Any] | None, counts: Counts | None
+        self,
+        begun: dict[str, Any],
+        size: int,
+        drop_last: bool,
+        collate: Callable[[Any], Any] | None,
+        counts: Counts | None,
     ) -> Iterator[Make]:
-        return batches(self._some(self._draw()), size, drop_last, collate, counts)
+        for name, here in (("world", self._world), ("even", self.even)):
+            if begun[name] != here:
+                raise errors.UnsupportedError(
+                    f"the state is of a stream with {name}={begun[name]!r}, and this one has {here!r}: ranks "
+                    "have runs of an epoch, which cannot be dealt out anew in its middle"
+                )
+        drawn = BlockPermutation(begun["seed"], begun["epoch"])
+        return batches(self._some(drawn, begun["position"]), size, drop_last, collate, counts)
 
     def __bool__(self) -> bool:
         return True  # as torch's, which has no length to ask for
 
     def __iter__(self) -> Iterator[Any]:
         size = 1 if self._single else max(self._at_once, _ROWS)
-        return itertools.chain.from_iterable(map(_rows, self._batches(size, False, list, None)))
+        return itertools.chain.from_iterable(
+            map(_rows, self._batches(self._begin(), size, False, list, None))
+        )
 
 
 def _rows(make: Make) -> Any:

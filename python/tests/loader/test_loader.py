@@ -400,19 +400,26 @@ def test_fewer_threads_than_asked_for_are_said_once(monkeypatch: pytest.MonkeyPa
             1,
         ),  # Kubeflow: the others are elsewhere
         ({"LOCAL_WORLD_SIZE": "two"}, 1),
+        ({"SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_NTASKS": "8"}, 4),
+        ({"OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_SIZE": "8"}, 2),
+        ({"MPI_LOCALNRANKS": "8", "LOCAL_WORLD_SIZE": "2"}, 2),
         pytest.param({"LOCAL_WORLD_SIZE": "9" * 400}, int("9" * 400), id="400 digits"),
     ],
 )
 def test_ranks_of_one_host_share_its_cores(
     said: dict[str, str], ranks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("LOCAL_WORLD_SIZE", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR"):
+    for name in ("LOCAL_WORLD_SIZE", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", *engine._LAUNCHERS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(16))
     monkeypatch.setattr(engine, "_quota", lambda: None)
     for name, value in said.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
     assert (engine.ranks(), engine.threads()) == (ranks, max(16 // ranks, 1))
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)  # it is bound to its share
+    bound = not {*said}.isdisjoint(engine._LAUNCHERS) and "LOCAL_WORLD_SIZE" not in said
+    assert engine.ranks() == (1 if bound else ranks)
 
 
 def test_iterators_do_not_pickle(log: Log) -> None:

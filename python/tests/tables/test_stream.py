@@ -179,36 +179,6 @@ def streamed(path: Path, **options: Any) -> TableStream:
     return Stream(path, memory=SMALL, dtype=torch.float64, **options)
 
 
-@pytest.mark.parametrize("world", [1, 2, 3, 8])
-@pytest.mark.parametrize("even", ["drop", "pad"])
-@pytest.mark.parametrize("shuffle", ["block", None])
-def test_ranks_share_an_epoch(
-    world: int, even: blocks.Even, shuffle: Any, table: tuple[Path, TableDataset]
-) -> None:
-    path, want = table
-    each = []
-    for rank in range(world):
-        stream = streamed(path, shuffle=shuffle, seed=1, rank=rank, world=world, even=even)
-        stream.set_epoch(3)
-        each.append(mapped(stream, want, 512))
-        assert len(stream) == len(each[-1])
-    assert len({len(rows) for rows in each}) == 1
-    rows = [row for rank in each for row in rank]
-    over = len(rows) - len(want)
-    if even == "pad":
-        assert 0 <= over < world
-        assert set(rows) == set(range(len(want)))
-        assert rows[len(want) :] == rows[:over]
-    else:
-        assert -world < over <= 0
-        assert len(set(rows)) == len(rows)
-
-
-def test_ranks_that_cannot_be_even(table: tuple[Path, TableDataset]) -> None:
-    with pytest.raises(errors.OptionError, match="30011 rows cannot be divided among 2 ranks"):
-        list(gofast.DataLoader(streamed(table[0], rank=0, world=2, even="error"), batch_size=64))
-
-
 def test_the_order_is_the_seeds_and_the_epochs(table: tuple[Path, TableDataset]) -> None:
     path, want = table
     stream = streamed(path, shuffle="block", seed=9)
@@ -221,41 +191,6 @@ def test_the_order_is_the_seeds_and_the_epochs(table: tuple[Path, TableDataset])
     again = pickle.loads(pickle.dumps(stream))
     assert mapped(again, want, 100) == second
     assert len(stream._order(stream._open(), blocks.BlockPermutation(9, 0)).windows) > 1
-
-
-def test_without_a_seed_torchs_generator_gives_it(table: tuple[Path, TableDataset]) -> None:
-    stream = streamed(table[0], shuffle="block")
-    epochs = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        epochs.append(whole(list(gofast.DataLoader(stream, batch_size=512)))["features"])
-    epochs.append(whole(list(gofast.DataLoader(stream, batch_size=512)))["features"])
-    assert torch.equal(epochs[0], epochs[1])
-    assert not torch.equal(epochs[1], epochs[2])
-    assert not torch.equal(epochs[2], epochs[3])
-
-
-@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
-@pytest.mark.parametrize("shuffle", ["block", None])
-def test_torchs_workers_share_an_epoch(method: str, shuffle: Any, table: tuple[Path, TableDataset]) -> None:
-    path, want = table
-    stream = streamed(path, shuffle=shuffle)
-    torch.manual_seed(0)
-    loader = DataLoader(stream, batch_size=100, num_workers=2, multiprocessing_context=method)
-    for _ in range(2):
-        got = whole(list(loader))
-        order = got["features"][:, 0].to(torch.int64)
-        assert sorted(order.tolist()) == list(range(len(want)))
-        assert equal(got, want[order])
-
-
-def test_torchs_own_loader_gets_the_same_rows(table: tuple[Path, TableDataset]) -> None:
-    path, want = table
-    got = list(DataLoader(streamed(path), batch_size=1000))
-    assert equal(whole(got), want[:])
-    rows = [row for row, _ in zip(streamed(path), range(3), strict=False)]
-    assert equal(rows[2], want[2])
-    rows[0]["features"][0] = 77  # nobody else's memory
 
 
 def test_functions_of_the_users_run(table: tuple[Path, TableDataset]) -> None:
@@ -416,18 +351,6 @@ def test_options_that_make_no_sense(table: tuple[Path, TableDataset]) -> None:
     assert Stream(path, memory="32MB").memory == 32_000_000
 
 
-def test_a_loader_that_is_asked_to_shuffle_says_who_can(table: tuple[Path, TableDataset]) -> None:
-    stream, said = streamed(table[0]), "expected unspecified {} option"
-    asked: list[tuple[str, Any]] = [("shuffle", True), ("shuffle", "block"), ("sampler", [1, 0])]
-    for option, value in asked:
-        with pytest.raises(ValueError, match=said.format(option)) as torchs:
-            DataLoader(stream, **{option: value})
-        with pytest.raises(ValueError, match='shuffle="block"') as ours:
-            gofast.DataLoader(stream, **{option: value})
-        assert str(ours.value).startswith(f"{torchs.value}: ")
-    assert len(list(gofast.DataLoader(stream, 10_000, shuffle=False))) == 4
-
-
 def test_a_row_group_that_is_too_large(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     rng = np.random.default_rng(0)
@@ -533,14 +456,6 @@ def test_the_next_window_is_decoded_while_batches_go_out(
     assert len(begun) == len(ends) > 3
 
 
-def test_two_iterators_at_once(table: tuple[Path, TableDataset]) -> None:
-    path, want = table
-    loader = gofast.DataLoader(streamed(path), batch_size=1000)
-    got = list(zip(loader, loader, strict=True))
-    assert equal(whole([a for a, _ in got]), want[:])
-    assert equal(whole([b for _, b in got]), want[:])
-
-
 @pytest.mark.parametrize("seed", [None, 4])
 def test_workers_that_live_on_have_another_order_in_each_epoch(
     seed: int | None, table: tuple[Path, TableDataset]
@@ -558,19 +473,6 @@ def test_workers_that_live_on_have_another_order_in_each_epoch(
         epochs.append(ids())
     assert epochs[2] == epochs[4] != epochs[3]
     assert all(sorted(epoch) == sorted(epochs[0]) for epoch in epochs)
-
-
-def test_an_epoch_is_decided_when_it_begins(table: tuple[Path, TableDataset]) -> None:
-    stream = streamed(table[0], shuffle="block", seed=1)
-    loader = gofast.DataLoader(stream, batch_size=500)
-    want = whole(list(loader))
-    begun = iter(loader)
-    stream.set_epoch(4)
-    copy = pickle.loads(pickle.dumps(stream))
-    assert equal(whole(list(begun)), want)
-    copy.set_epoch(0)
-    assert equal(whole(list(gofast.DataLoader(copy, batch_size=500))), want)
-    assert not equal(whole(list(loader)), want)  # a copy has an epoch of its own
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])

@@ -36,7 +36,13 @@ DATA |= {"multiprocessing_context", "pictures", "root", "sampler", "self", "sour
 DATA |= {"state", "target_transform", "tokenizer", "transform", "what", "worker_init_fn"}
 OVERRIDDEN = {"find_classes", "make_dataset", "of", "width", "blank"}  # torchvision's, and those of no user
 NOT_OURS = {"open"}  # takes Pillow's arguments as Pillow does
-ELSEWHERE = ("tokens.LengthGroupedSampler", "tokens.Text", "tokens.TokenDataset", "typing.Limits")
+ELSEWHERE = (
+    "ray.Decode",
+    "tokens.LengthGroupedSampler",
+    "tokens.Text",
+    "tokens.TokenDataset",
+    "typing.Limits",
+)
 
 Made = Callable[..., Any]
 ROWS = "label,a,b,c,when,colour\n0,1,2,3,2024-01-31,red\n2,4,5,,2024-02-01,blue\n1,7,8,9,2024-02-02,red\n"
@@ -295,6 +301,12 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
     "Decoder": (
         lambda place, **options: gofast.Decoder(T.ToTensor(), **options),
         [{"threads": 1, "device": "cpu", "on_error": "zero", "rng": None}],
+    ),
+    "ray.Decode": (
+        lambda place, **options: gofast.ray.Decode(T.Compose([T.RandomCrop(8), T.PILToTensor()]), **options)(
+            {"a": [rows(place)[0][0]], "b": [3]}
+        ),
+        [{"column": "a", "row_id": "b", "seed": 4, "threads": 1, "on_error": "zero", "output": "c"}],
     ),
     "IterableDataset": (
         lambda place, **options: gofast.IterableDataset(rows(place), T.ToTensor(), **options),
