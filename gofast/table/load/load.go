@@ -308,8 +308,9 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 		n, err := r.Decode(ctx, o.selections[i], target)
 		if err != nil {
 			// What is wrong with a label is found behind the decoding: it may stand in an earlier row.
-			if before := pool.PlaceOf(err, 0, 0).Row; before > 0 {
-				if err := o.numberLabels(ctx, i, target.Kinds, target.Labels[:before*labelBytes]); err != nil {
+			before := min(pool.PlaceOf(err, 0, 0).Row*labelBytes, int64(len(target.Labels)))
+			if before > 0 {
+				if err := o.numberLabels(ctx, i, target.Kinds, target.Labels[:before]); err != nil {
 					return err
 				}
 			}
