@@ -4,11 +4,9 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 )
@@ -29,53 +27,73 @@ func PanicError(panicked any, op, path string) error {
 }
 
 // Each calls job(ctx, i) for i in 0..n-1 on at most threads goroutines, starting jobs
-// in the order of i. The first failure cancels ctx for the others. Each returns the
-// error with the lowest i among those seen, after every started job has returned.
+// in the order of i. It returns the error with the lowest i, whatever the number of threads, after every
+// started job has returned: a failure cancels ctx for the jobs behind it, and those before it are finished.
 func Each(ctx context.Context, threads, n int, job func(ctx context.Context, i int) error) error {
 	if n <= 0 {
 		return ctx.Err()
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	type worker struct {
+		job    int
+		cancel context.CancelFunc
+	}
 	var (
-		next   atomic.Int64
-		mu     sync.Mutex
-		failed error
-		at     = n
-		group  sync.WaitGroup
+		first   First
+		mu      sync.Mutex // of next and workers
+		next    int
+		workers = make([]worker, min(max(threads, 1), n))
+		group   sync.WaitGroup
 	)
-	one := func(i int) (err error) {
+	one := func(ctx context.Context, i int) (err error) {
 		defer Recover(&err, "job", "")
 		return job(ctx, i)
 	}
-	work := func() {
+	claim := func(w *worker) (i int, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next >= n || first.Err() != nil {
+			return 0, false
+		}
+		w.job = next
+		next++
+		return w.job, true
+	}
+	fail := func(i int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		first.Note(Place{Row: int64(i)}, err)
+		for _, w := range workers {
+			if w.job > i {
+				w.cancel()
+			}
+		}
+	}
+	work := func(ctx context.Context, w *worker) {
 		for ctx.Err() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= n {
+			i, ok := claim(w)
+			if !ok {
 				return
 			}
-			if err := one(i); err != nil {
-				mu.Lock()
-				// A job that only noticed the cancellation is not the cause.
-				noticed := errors.Is(err, context.Canceled)
-				if failed == nil || !noticed && (i < at || errors.Is(failed, context.Canceled)) {
-					failed, at = err, i
-				}
-				mu.Unlock()
-				cancel()
+			if err := one(ctx, i); err != nil {
+				fail(i, err)
 				return
 			}
 		}
 	}
-	for range min(max(threads, 1), n) - 1 {
-		group.Go(work)
+	contexts := make([]context.Context, len(workers)) // all are there before any job can fail
+	for k := range workers {
+		contexts[k], workers[k].cancel = context.WithCancel(ctx)
+		defer workers[k].cancel()
 	}
-	work() // the caller is one of the threads
+	for k := range len(workers) - 1 {
+		group.Go(func() { work(contexts[k], &workers[k]) })
+	}
+	work(contexts[len(workers)-1], &workers[len(workers)-1]) // the caller is one of the threads
 	group.Wait()
-	if failed != nil {
-		return failed
+	if err := first.Err(); err != nil {
+		return err
 	}
-	if int(next.Load()) < n {
+	if next < n {
 		return ctx.Err() // the caller's context ended before every job was started
 	}
 	return nil

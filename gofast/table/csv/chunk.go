@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
@@ -51,9 +50,7 @@ type pass struct {
 	feed *feed
 	ctx  context.Context
 
-	mu     sync.Mutex
-	failed error
-	at     int64
+	first pool.First // in the order of the chunks
 }
 
 // run makes one visitor for each worker and returns the number of records. The
@@ -90,29 +87,13 @@ func (r *reader) run(ctx context.Context, visitors func() visitor) (records int6
 	last := feed.close()
 	r.tail = int64(len(last.tail))
 	switch {
-	case p.failed != nil:
-		return 0, p.failed
+	case p.first.Err() != nil:
+		return 0, p.first.Err()
 	case ctx.Err() != nil:
 		return 0, errs.New(errs.ErrCanceled, op, "canceled").At(r.file.Path()).Because(ctx.Err())
 	default:
 		return last.base, each
 	}
-}
-
-func (p *pass) fail(index int64, err error) {
-	p.feed.stop()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.failed == nil || index < p.at {
-		p.failed, p.at = err, index
-	}
-}
-
-// hopeless says that a chunk before index has failed.
-func (p *pass) hopeless(index int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.failed != nil && p.at < index
 }
 
 // worker owns one buffer: slack, a chunk, padding.
@@ -142,7 +123,8 @@ func (w *worker) next(v visitor) bool {
 		t.out <- link{abort: true}
 	}
 	if err != nil {
-		w.fail(t.index, err)
+		w.feed.stop()
+		w.first.Note(pool.Place{Row: t.index}, err)
 		return false
 	}
 	if w.r.opts.Progress != nil {
@@ -176,7 +158,7 @@ func (w *worker) handle(t ticket, v visitor, send func(link)) (err error) {
 	if broken == nil {
 		send(out)
 	}
-	if c.records > 0 && v != nil && !w.hopeless(t.index) {
+	if c.records > 0 && v != nil && !w.first.Before(t.index) {
 		if err := v.visit(c); err != nil {
 			return err
 		}

@@ -181,6 +181,7 @@ func (o *opened) storedKinds(i int) []table.LabelKind {
 func (o *opened) numberLabels(ctx context.Context, i int, stored []table.LabelKind, labels []byte) error {
 	values := table.View[int64](labels)
 	columns := len(o.kinds)
+	var bad error
 	for j := range stored {
 		if stored[j] == o.kinds[j] {
 			continue
@@ -188,11 +189,16 @@ func (o *opened) numberLabels(ctx context.Context, i int, stored []table.LabelKi
 		for at := j; at < len(values); at += columns {
 			v := math.Float64frombits(uint64(values[at]))
 			if v != math.Trunc(v) || math.Abs(v) >= 1<<63 {
-				return o.badLabel(ctx, i, j, at/columns, errs.ErrValue, strconv.FormatFloat(v, 'g', -1, 64),
+				bad = o.badLabel(ctx, i, j, at/columns, errs.ErrValue, strconv.FormatFloat(v, 'g', -1, 64),
 					"the label is no integer: correct it, or say label_type=\"float\"")
+				values = values[:at-j] // of the other columns, only a row before this one matters
+				break
 			}
 			values[at] = int64(v)
 		}
+	}
+	if bad != nil {
+		return bad
 	}
 	if len(o.classes.Values) == 0 {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
 	"golang.org/x/sys/unix"
@@ -193,7 +194,7 @@ func (o *opened) decodeNarrow(ctx context.Context, alloc func(table.Type) (memor
 	for attempt := 0; errors.Is(err, table.ErrNarrow); attempt++ {
 		features, rangeErr := o.ranges(ctx, attempt > 0)
 		if rangeErr != nil {
-			return rangeErr
+			return o.firstBad(ctx, rangeErr, alloc)
 		}
 		wider, typeErr := features.Type()
 		if typeErr != nil && o.rounds != table.Invalid {
@@ -209,6 +210,28 @@ func (o *opened) decodeNarrow(ctx context.Context, alloc func(table.Type) (memor
 		err = o.decodeAs(ctx, wider, alloc)
 	}
 	return err
+}
+
+// firstBad is the error of the first bad cell, of a table that has one among its features: that of a label may stand
+// before it. Decoding finds both, into a type that refuses no number; where there is no memory for that, it is the feature's.
+func (o *opened) firstBad(ctx context.Context, feature error, alloc func(table.Type) (memory, error)) error {
+	was := o.rounded
+	o.rounded = true
+	err := o.decodeAs(ctx, table.Float32, alloc)
+	o.rounded = was
+	var a, b *errs.Error
+	if !errors.As(feature, &a) || !errors.As(err, &b) || a.Row == errs.None || b.Row == errs.None {
+		return feature
+	}
+	for _, f := range o.files { // they are decoded one after the other
+		if path := f.Path(); path == a.Path || path == b.Path {
+			if path != b.Path || path == a.Path && a.Row < b.Row {
+				return feature
+			}
+			return err
+		}
+	}
+	return feature
 }
 
 // count makes the bound exact.
@@ -284,6 +307,13 @@ func (o *opened) decodeAs(ctx context.Context, t table.Type, alloc func(table.Ty
 		}
 		n, err := r.Decode(ctx, o.selections[i], target)
 		if err != nil {
+			// What is wrong with a label is found behind the decoding: it may stand in an earlier row.
+			before := min(pool.PlaceOf(err, 0, 0).Row*labelBytes, int64(len(target.Labels)))
+			if before > 0 {
+				if err := o.numberLabels(ctx, i, target.Kinds, target.Labels[:before]); err != nil {
+					return err
+				}
+			}
 			return o.inFile(ctx, err, i)
 		}
 		if err := o.files[i].CheckUnchanged(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/table"
 )
 
@@ -54,17 +55,18 @@ func (d *decoding) into(p *plan, row, n int64) []byte {
 }
 
 func (d *decoding) block(p *plan, row int64, block []byte, s *scratch) error {
+	var first pool.First
+	for i, l := range p.labels {
+		if err := note(&first, d.label(p, l, row, block, s), row, i); err != nil {
+			return err
+		}
+	}
 	if len(p.runs) > 0 {
-		if err := p.stretches(row, block, d.whole(p), d.stretch); err != nil {
+		if err := note(&first, p.stretches(row, block, d.whole(p), d.stretch), row, len(p.labels)); err != nil {
 			return err
 		}
 	}
-	for _, l := range p.labels {
-		if err := d.label(p, l, row, block, s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return first.Err()
 }
 
 // stretch writes values into the matrix.

@@ -2,6 +2,7 @@ package npy
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/gofast-org/gofast/gofast/internal/crc"
@@ -144,15 +145,24 @@ func (t *openFile) visit(ctx context.Context, plans []*plan, into direct, use vi
 	}
 	defer t.opts.Budget.Release(reserved)
 	var scratches sync.Pool
+	var first pool.First // of the rows of all arrays
 	err := pool.Each(ctx, threads, len(jobs), func(ctx context.Context, i int) (err error) {
+		j := jobs[i]
+		if first.Before(j.row) {
+			return nil
+		}
+		defer func() { err = note(&first, err, j.row, i) }()
 		defer t.guard(&err)
 		s, _ := scratches.Get().(*scratch)
 		if s == nil {
 			s = new(scratch)
 		}
 		defer scratches.Put(s)
-		return t.visitJob(ctx, jobs[i], into, use, s)
+		return t.visitJob(ctx, j, into, use, s)
 	})
+	if err == nil {
+		err = first.Err()
+	}
 	if err != nil {
 		return err
 	}
@@ -162,6 +172,16 @@ func (t *openFile) visit(ctx context.Context, plans []*plan, into direct, use vi
 		}
 	}
 	return t.file.CheckUnchanged()
+}
+
+// note keeps what is wrong with rows; other errors end the work at once.
+func note(first *pool.First, err error, begin int64, column int) error {
+	var known *errs.Error
+	if !errors.As(err, &known) || known.Kind == errs.ErrCanceled {
+		return err
+	}
+	first.Note(pool.PlaceOf(err, begin, column), err)
+	return nil
 }
 
 func (t *openFile) visitJob(ctx context.Context, j job, into direct, use visitor, s *scratch) error {

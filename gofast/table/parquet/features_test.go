@@ -90,8 +90,9 @@ func TestRefused(t *testing.T) {
 		{"short last list", structs(t, []lists{{[]int32{1, 2}}, {[]int32{1}}}), 0, nil, errs.ErrSchema, 1, "a list of 1"},
 		{"empty list", structs(t, []lists{{[]int32{1, 2}}, {}, {[]int32{1, 2}}}), 0, nil, errs.ErrSchema, 1, "less than 2"},
 		{"null", structs(t, []null{{&one, &half}, {&one, &half}, {nil, &half}}), 0, nil, errs.ErrMissing, 2, "fill_value"},
-		{"NaN", structs(t, []null{{&one, &half}, {&one, nil}, {&one, &nan}}), 1, nil, errs.ErrMissing, 2, "NaN"},
-		{"NaN behind nulls", structs(t, []null{{&one, nil}, {&one, nil}, {&one, &nan}}), 1, nil, errs.ErrMissing, 2, "NaN"},
+		{"NaN", structs(t, []null{{&one, &half}, {&one, &half}, {&one, &nan}}), 1, nil, errs.ErrMissing, 2, "NaN"},
+		{"NaN before a null", structs(t, []null{{&one, &half}, {&one, &nan}, {&one, nil}}), 1, nil, errs.ErrMissing, 1, "NaN"},
+		{"NaN behind nulls", structs(t, []null{{&one, &half}, {&one, nil}, {&one, nil}, {&one, &nan}}), 1, nil, errs.ErrMissing, 1, "null"},
 		{"uint64", structs(t, []big{{1}, {1 << 63}}), 0, nil, errs.ErrValue, 1, "9223372036854775808"},
 		{"decimal", structs(t, []decimals{{1}}), 0, nil, nil, errs.None, ""},
 	}

@@ -27,24 +27,17 @@ func (r *Reader) Range(ctx context.Context, sel table.Selection) (features table
 	}
 	crew := r.newCrew()
 	defer crew.done()
-	err = crew.each(ctx, len(jobs), func(ctx context.Context, w *worker, i int) error {
-		j := &jobs[i]
-		windows, err := w.windows(j)
-		if err != nil {
-			return err
-		}
-		for i, o := range j.outputs {
-			seen, err := w.scan(ctx, o.c, j, window(windows, i), sel, o.at)
-			if err != nil {
-				return err
-			}
+	first := faults{r: r}
+	err = first.each(ctx, crew, jobs, func(ctx context.Context, w *worker, j *job) error {
+		return w.columns(j, &first, func(o output, window []byte) error {
+			seen, err := w.scan(ctx, o.c, j, window, sel, o.at)
 			mu.Lock()
+			defer mu.Unlock()
 			features.Merge(seen)
-			mu.Unlock()
-		}
-		return nil
+			return err
+		})
 	})
-	return features, err
+	return features, first.or(err)
 }
 
 // scan looks at one chunk.
@@ -76,11 +69,8 @@ func scanAs[T int64 | float64](ctx context.Context, w *worker, c *column, j *job
 			if err != nil {
 				return err
 			}
-			if err := d.dense(v, cells); err != nil {
-				return v.atValue(err)
-			}
-			if err := d.replaceNaN(v, cells); err != nil {
-				return err
+			if err := d.present(v, cells); err != nil {
+				return d.orNull(v, err)
 			}
 			seen.put(first, cells)
 			if v.defs != nil {

@@ -57,7 +57,11 @@ func (t *words) labels(v *values, dst []int64) error {
 	}
 	absent, why := t.dict.Missing()
 	if absent == table.Unknown {
-		return fault{kind: errs.ErrMissing, here: true, value: firstNull(v), text: "null: " + why}
+		at := firstNull(v)
+		if err := t.ids(v, dst[:at]); err != nil { // a word that stands before it
+			return err
+		}
+		return fault{kind: errs.ErrMissing, here: true, value: at, text: "null: " + why}
 	}
 	if err := t.ids(v, dst[:v.present]); err != nil {
 		return v.atValue(err)

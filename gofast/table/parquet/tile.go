@@ -37,7 +37,11 @@ func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*
 	defer crew.done()
 	m := dst.Features
 	tiles, jobs := r.plan(features, labels, m.Type.Size(), crew.widest())
+	first := faults{r: r}
 	for _, t := range append(tiles, nil) {
+		if t != nil && first.Before(t.first) {
+			continue
+		}
 		var cells []T
 		if t != nil {
 			b, err := crew.tile.bytes(int(t.rows) * len(t.outputs) * m.Type.Size())
@@ -48,8 +52,7 @@ func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*
 			// What needs no tile is done beside the first.
 			jobs = append(jobs, t.jobs...)
 		}
-		if err := crew.each(ctx, len(jobs), func(ctx context.Context, w *worker, i int) error {
-			j := &jobs[i]
+		if err := first.each(ctx, crew, jobs, func(ctx context.Context, w *worker, j *job) error {
 			defer j.done(r)
 			switch {
 			case j.label:
@@ -57,18 +60,23 @@ func decodeAs[T table.Cell](ctx context.Context, r *Reader, features, labels []*
 			case j.tile == nil:
 				return decodeVector[T](ctx, w, j, sel, m)
 			default:
-				return decodeColumns(ctx, w, j, sel, m, cells)
+				return w.columns(j, &first, func(o output, window []byte) error {
+					return decodeColumn(ctx, w, j, o, window, sel, m, cells)
+				})
 			}
 		}); err != nil {
 			return err
 		}
 		jobs = nil
-		if t == nil {
+		if t == nil || first.Err() != nil {
 			continue
 		}
 		if err := writeRows(ctx, crew, t, table.Bytes(cells), m); err != nil {
 			return err
 		}
+	}
+	if err := first.or(nil); err != nil {
+		return err
 	}
 	crew.met = true
 	return nil
@@ -91,37 +99,21 @@ func writeRows(ctx context.Context, crew *crew, t *tile, cells []byte, m table.M
 	})
 }
 
-// decodeColumns does one job of a tile.
-func decodeColumns[T table.Cell](ctx context.Context, w *worker, j *job, sel table.Selection, m table.Matrix, cells []T) error {
-	windows, err := w.windows(j)
+// decodeColumn decodes a column of a job into its tile.
+func decodeColumn[T table.Cell](ctx context.Context, w *worker, j *job, o output, window []byte, sel table.Selection, m table.Matrix, cells []T) error {
+	t, group := j.tile, &w.r.meta.groups[j.group]
+	d, err := newNumbers[T](w, o.c, sel.FillAt(o.at), false)
 	if err != nil {
 		return err
 	}
-	t, group := j.tile, &w.r.meta.groups[j.group]
-	for i, o := range j.outputs {
-		d, err := newNumbers[T](w, o.c, sel.FillAt(o.at), false)
-		if err != nil {
-			return err
-		}
-		d.of(sel, m)
-		column := int64(o.at-t.outputs[0].at)*t.rows + group.first - t.first
-		dst := cells[column:][:group.rows]
-		// open checked that the chunk declares as many values as there are rows,
-		// and the walk that its pages hold exactly those.
-		if err := w.walk(ctx, o.c, j.group, window(windows, i), func(v *values, first int64) error {
-			return d.cells(v, dst[first:][:v.count])
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func window(windows [][]byte, i int) []byte {
-	if windows == nil {
-		return nil
-	}
-	return windows[i]
+	d.of(sel, m)
+	column := int64(o.at-t.outputs[0].at)*t.rows + group.first - t.first
+	dst := cells[column:][:group.rows]
+	// open checked that the chunk declares as many values as there are rows,
+	// and the walk that its pages hold exactly those.
+	return w.walk(ctx, o.c, j.group, window, func(v *values, first int64) error {
+		return d.cells(v, dst[first:][:v.count])
+	})
 }
 
 // checkTarget holds the memory that Decode was given against the selection.

@@ -155,17 +155,34 @@ func (d *numbers[T]) plainSize() int {
 // NaN replaced; len(dst) is the page's count.
 func (d *numbers[T]) cells(v *values, dst []T) error {
 	dense := dst[:v.present]
-	if err := d.dense(v, dense); err != nil {
-		return v.atValue(err)
-	}
-	if err := d.replaceNaN(v, dense); err != nil || v.defs == nil {
-		return err
+	if err := d.present(v, dense); err != nil || v.defs == nil {
+		return d.orNull(v, err)
 	}
 	if err := d.missing.note(firstNull(v), "null"); err != nil {
 		return err
 	}
 	spread(v, dst, d.missing.value)
 	return nil
+}
+
+// present decodes the present values of a page, NaN replaced.
+func (d *numbers[T]) present(v *values, dense []T) error {
+	if err := d.dense(v, dense); err != nil {
+		return v.atValue(err)
+	}
+	return d.replaceNaN(v, dense)
+}
+
+// orNull is the fault of a null that stands before the value of another fault, or that one.
+func (d *numbers[T]) orNull(v *values, err error) error {
+	f, ok := err.(fault)
+	if !ok || !f.here || v.present == v.count {
+		return err
+	}
+	if null, ok := d.missing.note(firstNull(v), "null").(fault); ok && null.value < f.value {
+		return null
+	}
+	return err
 }
 
 // spread moves the page's present values, which lie in front, to their places, and puts absent between them.

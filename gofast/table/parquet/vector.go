@@ -123,11 +123,8 @@ func (l *lists[T]) page(v *values, _ int64) error {
 	if err != nil {
 		return err
 	}
-	if err := l.d.dense(v, cells); err != nil {
-		return v.atValue(err)
-	}
-	if err := l.d.replaceNaN(v, cells); err != nil {
-		return err
+	if err := l.d.present(v, cells); err != nil {
+		return l.d.orNull(v, err)
 	}
 	if v.defs != nil {
 		return l.walk(v, cells)

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
+import torch
+
 from .. import errors
+from .._core.generators import of_thread
 from .decoder_batches import DecoderBatch
 
 _MOST = 512  # files that are held at once, whatever a batch has
@@ -119,22 +122,24 @@ class IterableRows:
     def _make(self) -> None:
         """Makes the samples of the next rows that have files."""
         room = min(self._batch - self._made % self._batch, _MOST)
-        rows = list[SourceRow]()
+        rows, states = list[SourceRow](), list[torch.Tensor]()  # and the generator's before each one's draws
         with self._asked._lane(min(self._batch, _MOST)) as lane:
             lane.begin(self._asked.transform)
             while len(rows) < room and (row := self._next()) is not None:
                 if row.file is None or not lane.is_for(self._asked.transform):
                     self._held = row
                     break
+                states.append(of_thread().get_state())
                 try:
                     lane.add(row.file)
                     rows.append(row)
                 except Exception as error:
-                    if self._refuse(row, error):
+                    state = states.pop()
+                    if self._refuse(row, error, state):
                         break
-            self._decode(lane, rows)
+            self._decode(lane, rows, states)
 
-    def _decode(self, lane: DecoderBatch, rows: list[SourceRow]) -> None:
+    def _decode(self, lane: DecoderBatch, rows: list[SourceRow], states: list[torch.Tensor]) -> None:
         start, step = 0, len(rows)
         while start < len(rows):
             stop = min(start + step, len(rows))
@@ -144,7 +149,7 @@ class IterableRows:
                 if stop - start > 1:
                     step = 1  # that all are made again for each bad one is worse
                     continue
-                if self._refuse(rows[start], error):
+                if self._refuse(rows[start], error, states[start]):
                     return
             start = stop
 
@@ -152,11 +157,18 @@ class IterableRows:
         self._ready += [row.sample(one) for row, one in zip(rows, made, strict=True)]
         self._made += len(rows)
 
-    def _refuse(self, row: SourceRow, error: Exception) -> bool:
-        """Whether a row's error ends the rows; else the row is left out."""
+    def _refuse(self, row: SourceRow, error: Exception, state: torch.Tensor | None = None) -> bool:
+        """Whether a row's error ends the rows; else the row is left out.
+
+        Args:
+            state: the generator's before the row's draws. Nothing is drawn for a picture that cannot be
+                decoded, nor for what would have come behind it.
+        """
         if self._asked._skips and isinstance(error, OSError):  # of a file, or of Pillow
             return False
         if isinstance(error, errors.BadImageError):
+            if state is not None:
+                of_thread().set_state(state)
             path = row.picture
             name = f"{path}: " if isinstance(path, str) and path not in str(error) else ""
             error.at(index=row.number).args = (f"row {row.number}: {name}{error}",)

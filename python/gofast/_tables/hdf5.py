@@ -181,9 +181,31 @@ class Opening:
             if isinstance(one, self.dataset):
                 names[not (one.shape and _is_number(one.dtype))].append(name)
 
-        with self._reading("/") if whole else contextlib.suppress(Exception):  # of one that is damaged
+        try:
             self.file.visititems(take)
+        except Exception:
+            if whole:
+                with self._reading(self._damaged(self.file, set()) or "/"):
+                    raise
         return names
+
+    def _damaged(self, group: Any, seen: set[int]) -> str:
+        """The first group or dataset in a group that cannot be listed or opened; "": there is none."""
+        at = inside = group.name.strip("/")
+        try:
+            seen.add(self._h5py.h5o.get_info(group.id).addr)  # a damaged one may hold itself
+            for name in list(group):
+                at = f"{inside}/{name}".strip("/")
+                if not isinstance(group.get(name, getlink=True), self._h5py.HardLink):
+                    continue
+                one = group[name]
+                if isinstance(one, self._h5py.Group) and self._h5py.h5o.get_info(one.id).addr not in seen:
+                    found = self._damaged(one, seen)
+                    if found:
+                        return found
+        except Exception:
+            return at or "/"
+        return ""
 
     def words(self, name: str) -> np.ndarray[Any, Any] | None:
         """A dataset of texts; None if it is another one."""

@@ -31,17 +31,20 @@ def mixing(order: BlockOrder, rows: Sequence[int]) -> list[str]:
         return ["no rows"]
     first = np.cumsum(sizes) - sizes
     ends = np.cumsum([window.rows for window in order.windows])
-    moved = np.empty(_SAMPLES)
     places = random.integers(0, total, _SAMPLES)
-    for at, place in enumerate(places):
-        window = order.windows[int(np.searchsorted(ends, place, "right"))]
-        moved[at] = abs(int(place) - _row(window.blocks, sizes, first, random)) / total
+    window = np.searchsorted(ends, places, "right")
+    # All windows' blocks one behind the other: a random place among a window's is a row of one of them.
+    blocks = np.concatenate([np.asarray(window.blocks) for window in order.windows])
+    behind = np.cumsum(sizes[blocks])
+    at = random.integers(np.concatenate([[0], ends[:-1]])[window], ends[window])
+    which = np.searchsorted(behind, at, "right")
+    moved = np.abs(places - (first[blocks[which]] + at - (behind - sizes[blocks])[which])) / total
     full = np.abs(places - random.integers(0, total, _SAMPLES)) / total
     batch = min(_BATCH, total)
     here, there = list[int](), list[int]()
     for _ in range(_BATCHES):
-        window = order.windows[int(np.searchsorted(ends, random.integers(total), "right"))]
-        share = sizes[window.blocks] / sizes[window.blocks].sum()
+        some = sizes[order.windows[int(np.searchsorted(ends, random.integers(total), "right"))].blocks]
+        share = some / some.sum()
         here.append(int(np.count_nonzero(random.multinomial(batch, share))))
         there.append(int(np.count_nonzero(random.multinomial(batch, sizes / total))))
     windows = len(order.windows)
@@ -83,16 +86,3 @@ def labels_mixing(blocks: Sequence[np.ndarray[tuple[int], np.dtype[Any]]], toget
     if between > _SORTED * one:
         said.append("rows with the same label stand together in the files: mix them once, when written")
     return said
-
-
-def _row(
-    blocks: Sequence[int],
-    sizes: np.ndarray[tuple[int], np.dtype[np.int64]],
-    first: np.ndarray[tuple[int], np.dtype[np.int64]],
-    random: np.random.Generator,
-) -> int:
-    """A random row of these blocks."""
-    at = int(random.integers(sizes[blocks].sum()))
-    ends = np.cumsum(sizes[blocks])
-    which = int(np.searchsorted(ends, at, "right"))
-    return int(first[blocks[which]] + at - (ends[which] - sizes[blocks[which]]))

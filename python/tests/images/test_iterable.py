@@ -368,3 +368,45 @@ def test_a_path_of_no_file_is_a_bad_image(tmp_path: Path) -> None:
     error = caught.value
     assert isinstance(error, errors.BadImageError) and error.index == 0 and error.path == missing
     assert str(error).count(missing) == 1 and error.errno == errno.ENOENT
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS[1:3])
+@pytest.mark.parametrize("at", [0, 4, 5, 11])
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[: len(data) // 2], lambda data: b"no picture", lambda _: b""]
+)
+def test_nothing_is_drawn_behind_a_picture_that_cannot_be_decoded(
+    damage: Callable[[bytes], bytes], at: int, transform: Any
+) -> None:
+    """Nor for itself: the next epoch of this process, or of a worker, begins with the same states."""
+    files = [saved(noise("RGB", (50, 40)), "JPEG") for _ in range(12)]
+    broken = [*files[:at], damage(files[at]), *files[at + 1 :]]
+    turns = iter([])
+
+    def rows() -> Iterator[tuple[bytes, int]]:
+        yield from ((data, 0) for data in next(turns, files))
+
+    def met(make: Any, dataset: Any, **options: Any) -> list[Any]:
+        nonlocal turns
+        turns, seen = iter([broken]), list[Any]()
+        torch.manual_seed(5)
+        loader = make(dataset, 3, **options)
+        for _ in range(2):
+            try:
+                for pictures, _labels in loader:
+                    seen.append(pictures.tolist())
+            except OSError:
+                seen.append("bad")
+        return [*seen, torch.rand(1).item()]
+
+    class Rows(IterableDataset):  # type: ignore[type-arg]
+        def __iter__(self) -> Iterator[Any]:
+            return iter(rows())
+
+    want = met(DataLoader, Theirs(Rows(), transform))
+    assert want.count("bad") == 1
+    for make in (DataLoader, gofast.DataLoader):
+        assert met(make, gofast.IterableDataset(rows, transform)) == want
+    workers = {"num_workers": 1, "persistent_workers": True, "multiprocessing_context": "fork"}
+    want = met(DataLoader, Theirs(Rows(), transform), **workers)
+    assert met(gofast.DataLoader, gofast.IterableDataset(rows, transform), **workers) == want

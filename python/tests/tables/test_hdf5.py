@@ -594,3 +594,20 @@ def test_h5py_has_the_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert ours[:][0].tolist() == list(range(12))
         assert why in gofast.explain(ours)
         monkeypatch.setattr(hdf5, "as_read", lambda _, index, *rest: index)
+
+
+@pytest.mark.parametrize("signature", [b"SNOD", b"TREE", b"HEAP"])
+def test_a_damaged_group_is_named(signature: bytes, tmp_path: Path) -> None:
+    path, named = tmp_path / "a.h5", list[str | None]()
+    with h5py.File(path, "w") as file:
+        for name in ("a", "g/x", "g/y", "h/deep/z"):
+            file[name] = np.arange(10.0)
+    data = path.read_bytes()
+    at = data.find(signature)
+    while at >= 0:
+        path.write_bytes(data[:at] + b"XXXX" + data[at + 4 :])
+        with pytest.raises(errors.DamagedError) as caught:
+            gofast.verify(path)
+        named.append(caught.value.column)
+        at = data.find(signature, at + 1)
+    assert named == ["/", "g", "h", "h/deep"]
