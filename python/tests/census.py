@@ -35,9 +35,9 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 67_840,
-    "lines: tests": 54_020,
-    "lines: benchmarks": 7_825,
+    "lines: library": 68_360,
+    "lines: tests": 54_640,
+    "lines: benchmarks": 7_910,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`
