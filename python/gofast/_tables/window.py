@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from .. import errors
 from .._core.memory import CopiedMemory, Memory
 from .._loader.core_dataset import CoreDataset
 from .cells import CellPlace, Locate, bad_cell, first_bad
@@ -65,7 +66,12 @@ class Window(RowDataset):
     def _check_range(self) -> None:
         layout, features = self._memory.layout, self._memory.features
         if layout.rows and layout.type.startswith("float") and not self.dtype.is_floating_point:
-            found = first_bad(features, lambda block: block != np.trunc(block)) or (0, 0)
-            said = f"{features[found]} is a float, and dtype={self.dtype} is for integers: nothing is rounded"
-            raise bad_cell(layout, self._locate, *found, f'{said}; give dtype="float32"')
+            found = first_bad(features, lambda block: block != np.trunc(block))
+            said = f'and dtype={self.dtype} is for integers: nothing is rounded; give dtype="float32"'
+            if found is not None:
+                raise bad_cell(layout, self._locate, *found, f"{features[found]} is a float, {said}")
+            place = self._locate(0)  # one is written as 1.0: nobody knows which
+            raise errors.BadValueError(
+                f"{place.path}: in row {place.row} or behind it, a feature is written as a float, {said}"
+            ).at(path=place.path)
         check_range(self, self._source.fill_value, self._locate)

@@ -528,6 +528,14 @@ def test_floats_for_an_integer_type_are_named(tmp_path: Path) -> None:
         got = error_of(lambda stream=stream: list(gofast.DataLoader(stream, batch_size=64)))
         assert (type(got), got.line, got.column) == (errors.BadValueError, 15_001, "y")
         assert "float32" in str(got)
+    path.write_text("\n".join(lines).replace("7,1.5,1", "7,1.0,1"))
+    got = error_of(lambda: list(gofast.DataLoader(Stream(path, memory=2 * SMALL, dtype="int64"), 64)))
+    assert (type(got), got.path, got.column) == (
+        errors.BadValueError,
+        str(path),
+        None,
+    )  # not the window's first cell
+    assert "written as a float" in str(got)
 
 
 def test_explain_tells_files_whose_labels_stand_together(tmp_path: Path) -> None:
