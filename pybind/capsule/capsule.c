@@ -5,6 +5,7 @@
 // integer but for rings and bytes; addresses come from the engine or from the caller's own
 // buffers. Python's side, with names and types, is python/gofast/_core/native.py.
 #include "../../gofast/engine/crew.h"
+#include "../../gofast/table/gather/permute.h"
 #include "../../gofast/table/gather/shuffle.h"
 #include "functions.h"
 
@@ -104,6 +105,15 @@ static PyObject *lend(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     long long a[3];
     if (!gf_integers(args, n, 3, a)) return NULL;
     for (int64_t i = 0; i < a[1]; i++) POINTER(gf_slot *, a[0])[i]->managed.dl_tensor.data = POINTER(void *, a[2])[i];
+    Py_RETURN_NONE;
+}
+
+// permute(places, count, n, key): see gf_permute.
+static PyObject *permute(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[4];
+    if (!gf_integers(args, n, 4, a)) return NULL;
+    gf_permute(POINTER(int64_t, a[0]), a[1], a[2], POINTER(const uint64_t, a[3]));
     Py_RETURN_NONE;
 }
 
@@ -320,7 +330,7 @@ static PyMethodDef functions[] = {
     ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
     ELSEWHERE(mixup),    ELSEWHERE(cutmix),  ELSEWHERE(block),       ELSEWHERE(piece),        ELSEWHERE(held),
     ELSEWHERE(jpeg_header), ELSEWHERE(pad),  ELSEWHERE(strings),     FUNCTION(shuffle),
-    ELSEWHERE(kept_place),
+    ELSEWHERE(kept_place), FUNCTION(permute),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from . import tokens as tokens
     from . import typing as typing
     from ._loader.explain import explain
+    from ._loader.sampler import Sampler
     from .arrays import ArrayDataset
     from .decoder import Decoder
     from .images import ImageFiles, ImageFolder
@@ -59,6 +60,7 @@ __all__ = [
     "ImageFiles",
     "ImageFolder",
     "IterableDataset",
+    "Sampler",
     "TFRecordDataset",
     "TableDataset",
     "convert",
@@ -85,6 +87,7 @@ _LATE = {
     "ImageFiles": "images",
     "ImageFolder": "images",
     "IterableDataset": "iterable",
+    "Sampler": "_loader.sampler",
     "TFRecordDataset": "tfrecord",
     "TableDataset": "table",
     "explain": "loader",

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import default_collate
+from torch.utils.data.distributed import DistributedSampler
 
 from ._core.arguments import checked
 from ._core.reason import Reason
@@ -62,7 +63,8 @@ def keep(loader: L, *, threads: int | None = None) -> L:
 
     Raises:
         OptionError: loader is neither, or it is torchdata's StatefulDataLoader, whose state
-            gofast.DataLoader does not have.
+            gofast.DataLoader does not have. Or its samples are divided among the ranks twice: by a
+            DistributedSampler, and by Accelerate or the Trainer again.
 
     Example:
         >>> model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
@@ -87,6 +89,7 @@ def _rebuilt(loader: object, threads: int | None) -> DataLoader[Any]:
             f"{kind.__qualname__}"
         )
     assert isinstance(loader, TorchDataLoader)
+    _check_divided_once(loader.batch_sampler)
     view = resolve(loader.dataset)
     settings = {name: getattr(loader, name) for name in _SETTINGS if hasattr(loader, name)}
     if not loader.num_workers:
@@ -103,6 +106,20 @@ def _rebuilt(loader: object, threads: int | None) -> DataLoader[Any]:
         **order,
         **settings,
     )
+
+
+def _check_divided_once(batch_sampler: Any) -> None:
+    """Refuses what would leave most samples out on every rank."""
+    outer, inner = 1, batch_sampler
+    while hasattr(inner, "batch_sampler"):  # Accelerate's, around the user's
+        outer, inner = max(outer, getattr(inner, "num_processes", 1)), inner.batch_sampler
+    sampler = getattr(inner, "sampler", None)
+    if outer > 1 and isinstance(sampler, DistributedSampler) and sampler.num_replicas > 1:
+        raise OptionError(
+            f"{type(sampler).__name__} divides the samples among {sampler.num_replicas} ranks, and "
+            f"Accelerate divides its batches among {outer} again: each rank would get a part of its part. "
+            "Give it num_replicas=1, rank=0, or no sampler; or do not prepare the loader"
+        )
 
 
 def _only_seeds(function: Any) -> bool:

@@ -26,7 +26,7 @@ Places = dict[str, list[str]]  # what was found, and in which files
 
 # The most that each figure may be.
 MOST = {
-    "public names": 22,
+    "public names": 23,
     "class names that mean two things": 0,
     "file names that mean two things": 5,
     "makers of batches": 1,
@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 68_360,
-    "lines: tests": 54_640,
+    "lines: library": 68_908,
+    "lines: tests": 55_194,
     "lines: benchmarks": 7_910,
 }
 

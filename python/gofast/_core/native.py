@@ -203,6 +203,9 @@ class Capsule(Protocol):
     def shuffle(self, values: int, n: int, state: int, /) -> None:
         """Shuffles int64 values as numpy's Generator of a new PCG64 does: state has four halves of it."""
 
+    def permute(self, places: int, count: int, n: int, key: int, /) -> None:
+        """Replaces int64 places of 0..n-1 by what the permutation of a key of 8 words has there."""
+
     def free_picture(self, place: int, /) -> None:
         """Frees the picture that was made there, if there is one."""
 

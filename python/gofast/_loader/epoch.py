@@ -15,6 +15,7 @@ call into the engine costs microseconds.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,10 @@ class Epoch:
             self._load(state)
         elif pull_ahead:
             self._begin()
-        if not self._ahead and drawn is not None:
+        self._ranked = None if drawn is None else drawn.ranked
+        if self._ranked is not None:
+            self._ranked.follow(self)
+        elif not self._ahead and drawn is not None:
             self._rows = drawn.indices(0, drawn.batches)
 
     def _begin(self) -> None:
@@ -118,6 +122,16 @@ class Epoch:
     def given(self) -> int:
         """Batches that were given, or have failed."""
         return self._opened - self._left
+
+    @property
+    def samples_given(self) -> int | None:
+        """Samples of the sampler in these; None: the batch size was changed in this epoch."""
+        return None if self._drawn is None else self._drawn.samples_before(self.given)
+
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        ranked = getattr(self, "_ranked", None)
+        if ranked is not None and not over():
+            ranked.leave(self.samples_given)
 
     @property
     def under_way(self) -> bool:
@@ -173,6 +187,9 @@ class Epoch:
                 raise StopIteration
             self._opened += 1
             try:
+                if self._ranked is not None:
+                    rows = self._ranked.indices(*drawn.bounds(number))
+                    return self._lane.make(rows, 0, len(rows))
                 return self._lane.make(self._rows, *drawn.bounds(number))
             except OutOfMemoryError:
                 self._opened -= 1
@@ -387,6 +404,8 @@ class Epoch:
         self._order.load(state["order"])
         if drawn is not None:
             given = drawn.at  # the size of batches may be another, and the number of ranks
+            if self._early:
+                self._last_turn = drawn.last_pull - self._pull_ahead
         self._opened = self._queue.begun = given
         if self._workers is not None and state["workers"] is not None:
             self._workers.load(state["workers"])

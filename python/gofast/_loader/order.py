@@ -243,12 +243,24 @@ def _uneven(samples: str, world: int) -> errors.OptionError:
 
 
 def beginnings(sampler: Any) -> dict[str, Any]:
-    """The generators that a sampler may draw from: the process's, and its own."""
-    return {"process": Generators.now().plain(), "own": [state_of(one) for one in owned(sampler)]}
+    """The generators that a sampler may draw from: the process's, and its own. And what it mixes."""
+    told = {"process": Generators.now().plain(), "own": [state_of(one) for one in owned(sampler)]}
+    if _mixes(sampler):
+        told["mix"] = sampler.sampler.state_dict()
+    return told
+
+
+def _mixes(sampler: Any) -> bool:
+    """Whether its epochs are a stream of a gofast.Sampler, in which parts go on in the next epoch."""
+    return getattr(getattr(sampler, "sampler", None), "weights", None) is not None and hasattr(
+        sampler.sampler, "_mix_on"
+    )
 
 
 def begin(sampler: Any, told: dict[str, Any]) -> None:
     """Gives them the states that `beginnings` told."""
+    if "mix" in told and _mixes(sampler):
+        sampler.sampler._mix_on(told["mix"])
     Generators.of(told["process"]).put()
     for one, state in zip(owned(sampler), told["own"], strict=True):
         put_state(one, state)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import torch
@@ -31,6 +32,7 @@ from .._core.generators import packed, unpacked
 from .._core.indices import picked_from
 from .._core.openmp import alone
 from .order import Listed, Order, Pull
+from .sampler import RankEpoch, Sampler
 
 _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
 
@@ -38,7 +40,7 @@ _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time
 class DrawnIndices:
     """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that."""
 
-    __slots__ = ("at_end", "count", "indices", "looked_up", "seed")
+    __slots__ = ("at_end", "count", "indices", "looked_up", "ranked", "seed")
 
     def __init__(
         self,
@@ -47,6 +49,7 @@ class DrawnIndices:
         at_end: Callable[[], object] | None = None,
         looked_up: tuple[SubsetRandomSampler, Any, Tensor] | None = None,
         seed: int | None = None,
+        ranked: RankEpoch | None = None,
     ) -> None:
         self.indices = indices  # None stands for 0, 1, 2, ... count-1, which needs no memory
         self.count = count
@@ -54,6 +57,7 @@ class DrawnIndices:
         # A sampler whose indices torch looks up one by one, these, and the positions that it looks at.
         self.looked_up = looked_up
         self.seed = seed  # all indices follow from it; None: that is not known
+        self.ranked = ranked  # a gofast.Sampler's, which finds any of them at once; then `indices` is None
 
 
 class DrawnOrder(Order):
@@ -77,12 +81,21 @@ class DrawnOrder(Order):
     at = 0
 
     def __init__(self, drawn: DrawnIndices, sampler: BatchSampler, before: Tensor | None = None) -> None:
-        self._drawn, self._sampler, self._before = drawn, sampler, before
+        self._sampler, self._before = sampler, before
         self.batch_size, self.drop_last = sampler.batch_size, sampler.drop_last
-        self.last_pull, short = divmod(drawn.count, self.batch_size)
-        self.batches = self.last_pull + (not self.drop_last and short > 0)
+        self._begin(drawn)
         self.looks_up = drawn.looked_up is not None
         self._world = getattr(sampler.sampler, "num_replicas", 1)  # a DistributedSampler's
+
+    def _begin(self, drawn: DrawnIndices) -> None:
+        self._drawn = drawn
+        self.last_pull, short = divmod(drawn.count, self.batch_size)
+        self.batches = self.last_pull + (not self.drop_last and short > 0)
+
+    @property
+    def ranked(self) -> RankEpoch | None:
+        """The iteration over a gofast.Sampler, if it is one."""
+        return self._drawn.ranked
 
     def pull(self) -> Pull | None:
         """See Order."""
@@ -111,9 +124,15 @@ class DrawnOrder(Order):
     def indices(self, first: int, stop: int) -> Tensor:
         """The indices of lists first..stop-1, one after another."""
         start, end = first * self.batch_size, min(stop * self.batch_size, self._drawn.count)
+        if self._drawn.ranked is not None:
+            return self._drawn.ranked.indices(start, end)
         if self._drawn.indices is None:
             return torch.arange(start, end, dtype=torch.int64, device="cpu")
         return self._drawn.indices[start:end]
+
+    def samples_before(self, batch: int) -> int:
+        """How many samples this rank has in the lists before this one."""
+        return min(batch * self.batch_size, self._drawn.count)
 
     def bounds(self, batch: int) -> tuple[int, int]:
         """Where the indices of a list lie among those of the epoch."""
@@ -146,7 +165,11 @@ class DrawnOrder(Order):
         Args:
             at: the list that the state is before; None: the next one, which torch may not have pulled yet.
         """
-        samples = min((self.at if at is None else at) * self.batch_size, self._drawn.count)
+        samples = self.samples_before(self.at if at is None else at)
+        ranked = self._drawn.ranked
+        if ranked is not None:
+            told = ranked.state(samples)
+            return {"position": told["position"], "start": ranked.share.start, "sampler": told}
         if self._before is not None:
             self._before = packed(self._before)
         return {
@@ -160,6 +183,11 @@ class DrawnOrder(Order):
     def load(self, state: dict[str, Any]) -> None:
         """See Order."""
         sampler: Any = self._sampler.sampler
+        if ("sampler" in state) != (self._drawn.ranked is not None):
+            raise errors.UnsupportedError("the state is that of a loader with another kind of sampler")
+        if "sampler" in state:
+            self._seek(sampler, state)
+            return
         if state["epoch"] is not None:
             sampler.set_epoch(state["epoch"])
         if state["seed"] is not None and type(sampler) is RandomSampler:
@@ -184,6 +212,15 @@ class DrawnOrder(Order):
         if state["ended"]:
             self._drawn.at_end = None
 
+    def _seek(self, sampler: Sampler, state: dict[str, Any]) -> None:
+        """Goes on in an epoch of a gofast.Sampler: in the same iteration, or cut anew for other ranks."""
+        sampler.load_state_dict(state["sampler"])
+        passed, rest = divmod(state["position"] - state["start"], self.batch_size * self._world)
+        if not rest:
+            sampler._back_to(state["start"])
+        self._begin(_ranked(sampler))
+        self.at = passed if self._drawn.ranked.share.start == state["start"] else 0  # type: ignore[union-attr]
+
 
 class _Rest:
     """A batch sampler for torch's code, over indices that are drawn already.
@@ -207,7 +244,8 @@ class _Rest:
     def _indices(self) -> Iterator[Any]:
         """The sampler's indices, one by one, then its end. Once changed, looks up what torch looks up."""
         order, looked_up = self._order, self._order._drawn.looked_up
-        for at, index in enumerate(order.indices(0, order.last_pull + 1).tolist()):
+        lists = (order.indices(at, at + 1).tolist() for at in range(order.last_pull + 1))
+        for at, index in enumerate(chain.from_iterable(lists)):
             if looked_up is not None and self.changed is not None:
                 sampler, _, positions = looked_up
                 index = sampler.indices[int(positions[at])]
@@ -236,7 +274,14 @@ def draw_order(batch_sampler: Any) -> DrawnOrder | None:
         before = (sampler.generator or torch.default_generator).get_state()
     with alone():
         drawn = _DRAWS[type(sampler)](sampler)
-    return None if drawn is None else DrawnOrder(drawn, batch_sampler, before)
+    if drawn is None:
+        return None
+    batch = None if drawn.ranked is None else drawn.ranked.share.batch
+    if batch not in (None, batch_sampler.batch_size):
+        raise errors.OptionError(
+            f"the loader has batch_size={batch_sampler.batch_size}, and its Sampler batch_size={batch}"
+        )
+    return DrawnOrder(drawn, batch_sampler, before)
 
 
 def _sequential(sampler: SequentialSampler) -> DrawnIndices:
@@ -309,12 +354,18 @@ def _distributed(sampler: DistributedSampler[Any]) -> DrawnIndices | None:
     return DrawnIndices(mine, len(mine))
 
 
+def _ranked(sampler: Sampler) -> DrawnIndices:
+    epoch = RankEpoch(sampler)
+    return DrawnIndices(None, epoch.count, epoch.end, ranked=epoch)
+
+
 _DRAWS: dict[type, Callable[[Any], DrawnIndices | None]] = {
     SequentialSampler: _sequential,
     RandomSampler: _random,
     SubsetRandomSampler: _subset_random,
     WeightedRandomSampler: _weighted,
     DistributedSampler: _distributed,
+    Sampler: _ranked,
 }
 _TORCHS: dict[type, object] = {kind: kind.__iter__ for kind in (*_DRAWS, BatchSampler)}  # type: ignore[attr-defined]
 

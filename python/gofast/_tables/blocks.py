@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from .._core import engine
-from .._core.memory import address_of
+from .._core.permutation import generator, shuffle
 from .._loader.order import Order, Pull
 
 if TYPE_CHECKING:
@@ -93,15 +92,7 @@ class BlockOrder(Order):
 
     def _random(self, window: int) -> np.random.Generator:
         assert self._seed is not None
-        words = [self._seed % 2**64, self._epoch, window + 1]
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
-
-    def _shuffle(self, values: npt.NDArray[np.int64], window: int) -> None:
-        """What the generator's own shuffle does."""
-        numbers: Any = self._random(window).bit_generator.state["state"]
-        halves = [half for name in ("state", "inc") for half in divmod(numbers[name], 2**64)]
-        state = np.array(halves, np.uint64)
-        engine.capsule().shuffle(address_of(values), len(values), address_of(state))
+        return generator(self._seed % 2**64, self._epoch, window + 1)
 
     def rows(self, stretch: Stretch, places: npt.NDArray[np.int64] | None = None) -> torch.Tensor:
         """The rows of a window at these positions, int64.
@@ -113,7 +104,7 @@ class BlockOrder(Order):
         if places is None:
             places = np.arange(stretch.window.rows)
         if self._seed is not None:
-            self._shuffle(places, stretch.window.number)
+            shuffle(places, self._random(stretch.window.number))
         return torch.from_numpy(places)[stretch.start : stretch.stop]
 
     def part(self, position: int, most: int) -> Stretch:

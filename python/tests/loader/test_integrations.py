@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, default_collate
+from torch.utils.data import BatchSampler, DataLoader, Dataset, default_collate
 
 import gofast
 from gofast import errors
@@ -86,6 +86,19 @@ def test_accelerate_keeps_batches_and_generators(workers: int, seedable: bool) -
     for a, b in zip(ours, theirs, strict=True):
         assert a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
     assert torch.equal(after_ours, after_theirs)
+
+
+@pytest.mark.parametrize("kind", [gofast.Sampler, torch.utils.data.DistributedSampler])
+def test_what_is_divided_twice_is_refused(kind: Any) -> None:
+    shard = package("accelerate").data_loader.BatchSamplerShard
+
+    def prepared(replicas: int, processes: int) -> DataLoader[Any]:
+        batches = BatchSampler(kind(rows(), replicas, 0), 5, False)
+        return DataLoader(rows(), batch_sampler=shard(batches, processes, 0))
+
+    with pytest.raises(errors.OptionError, match="divides the samples among 2 ranks, and Accelerate"):
+        keep(prepared(2, 2))
+    assert len(list(keep(prepared(1, 2)))) == len(list(keep(prepared(2, 1)))) == 10
 
 
 def test_accelerates_own_class_stays() -> None:

@@ -190,6 +190,7 @@ PUBLIC = [
     "ImageFiles.from_table",
     "ImageFiles.from_tar",
     "ImageFolder",
+    "Sampler",
     "TFRecordDataset",
     "TFRecordDataset.images",
     "TableDataset",

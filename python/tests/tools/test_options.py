@@ -348,6 +348,21 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         ),
         [{"batch_size": 2}],
     ),
+    "Sampler": (
+        lambda place, **options: gofast.Sampler(
+            torch.utils.data.ConcatDataset([gofast.ArrayDataset(ARRAYS[0])] * 2), **options
+        ),
+        [
+            {"num_replicas": 2, "rank": 1, "shuffle": True, "seed": 3, "drop_last": True, "order": "torch"},
+            {"sharding": "contiguous", "batch_size": 2, "uneven": "exact", "weights": [2.0, 0.5]},
+        ],
+    ),
+    "Sampler.set_epoch": (
+        lambda place, epoch: at_epoch(gofast.Sampler(range(9), 1, 0), epoch),
+        [{"epoch": 2}],
+    ),
+    "Sampler.state_dict": (lambda place: gofast.Sampler(range(9), 1, 0).state_dict(), []),
+    "Sampler.load_state_dict": (lambda place: gofast.Sampler(range(9), 1, 0).load_state_dict({}), []),
     "typing.Limits": (
         lambda place, **options: gofast.typing.Limits(**options),
         [{"memory": 1 << 20, "columns": 2, "metadata": 3, "page": 4, "cell": 5}],
