@@ -43,6 +43,7 @@ from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
 from ._loader.native_dataset import native, resolve
+from ._loader.recent_batches import RecentBatches
 from ._loader.resume import check, comes_first, put, state_of_loader
 from ._loader.seeding import only_seeds
 from ._loader.stacking import Stacking
@@ -173,6 +174,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         self.threads = threads
         self._live: weakref.WeakValueDictionary[int, NativeIterator] = weakref.WeakValueDictionary()
         self._latest: weakref.ref[_BaseDataLoaderIter] | None = None
+        self._recent = RecentBatches()  # of the last iterator
         self._state: dict[str, Any] | None = None  # what the next iterator goes on from
         self._idle = Idle()
         self._counts = Counts()
@@ -226,6 +228,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         if isinstance(self._iterator, NativeIterator):
             self._iterator = None
         self._idle.drop()
+        self._recent.ended = None
         self._stacking = Stacking(self.dataset)
 
     def _torchs_iterator(self, why: Reason | None) -> _BaseDataLoaderIter:
@@ -353,7 +356,32 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         """
         if self._state is not None:
             return dict(self._state)
-        return state_of_loader(self, None if self._latest is None else self._latest())
+        return state_of_loader(self, self._newest(), self._recent)
+
+    def state_after(self, batch: Any) -> dict[str, Any]:
+        """`state_dict` behind a batch that was handed out earlier in this epoch, for loops that read ahead.
+
+        Gradient accumulation, Accelerate and Ray Train's wrapper take batches before the loop trains on them.
+        This is the state in which the next batch is the one behind ``batch``. Samples are drawn again as they
+        were; where the loop itself draws from the same generators, those have the states that they have now.
+        A collate function that draws in this process (``num_workers=0``) goes on with those too.
+
+        A batch is known by its tensors: the batch itself will do, and any list or dict that they were put
+        into. The last 64 batches are remembered, without keeping their features' memory.
+
+        Raises:
+            UnsupportedError: the batch is older, of another epoch or loader, copied, moved to a device by
+                somebody else, or without tensors; or what `load_state_dict` would raise of the state.
+
+        Example:
+            >>> for batches in zip(*[iter(loader)] * 4):
+            ...     train(batches)
+            ...     torch.save(loader.state_after(batches[-1]), "loader.pt")
+        """
+        return state_of_loader(self, self._newest(), self._recent, batch)
+
+    def _newest(self) -> _BaseDataLoaderIter | None:
+        return None if self._latest is None else self._latest()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iterator goes on where an equal loader stood, as if nothing had happened.
@@ -395,12 +423,13 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        work = ("_iterator", "_live", "_latest", "_idle", "_counts", "_stacking")
+        work = ("_iterator", "_live", "_latest", "_recent", "_idle", "_counts", "_stacking")
         state.update(dict.fromkeys(work))  # it stays here
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         here = {"_live": weakref.WeakValueDictionary(), "_idle": Idle(), "_counts": Counts()}
+        here["_recent"] = RecentBatches()
         self.__dict__.update(state, **here, _stacking=Stacking(state["dataset"]))
 
     def _native_view(self) -> BatchSource | Reason:
@@ -481,6 +510,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
             state = None
         iterator = self._new_iterator(state)
         self._latest, self._state = weakref.ref(iterator), None
+        self._recent = getattr(iterator, "_recent", RecentBatches())
         return iterator
 
     def _new_iterator(self, state: dict[str, Any] | None) -> _BaseDataLoaderIter:

@@ -193,7 +193,7 @@ class DeviceBatcher(Batcher):
     def _room(self, ticket: Ticket, k: int) -> Arriving:
         self._apart = None  # of a batch that could not be mended
         rows = min(ticket._each, ticket._rows - k * ticket._each)
-        labels = None if ticket._labels is None else ticket._labels[k]
+        labels = None if ticket.labels is None else ticket.labels[k]
         records = None
         if ticket._records is not None:
             words = self.view.record_words

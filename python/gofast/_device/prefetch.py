@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from torch.utils.data import default_collate
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 
+from .._loader.recent_batches import RecentBatches
 from .device import opened
 from .mover import Moved
 
@@ -24,6 +26,10 @@ class Moving:
 
     def __init__(self, inner: Iterator[Any], device: torch.device, ahead: int = 0) -> None:
         self._inner, self._ahead = inner, ahead
+        self._recent: RecentBatches | None = None
+        of_ours: Any = inner
+        if hasattr(inner, "_recent"):  # of ours: its loader's state is behind what is handed out here
+            self._recent, of_ours._moving = RecentBatches(), weakref.ref(self)
         self._device = opened(device)
         self._pulled: list[Any] = []  # a batch that is not moved yet
         self._moving: deque[Moved] = deque()
@@ -64,7 +70,18 @@ class Moving:
             self._moving.popleft()
             raise
         self._moving.popleft()
+        if self._recent is not None:
+            self._recent.add(batch)
         return batch
+
+    def ahead(self) -> int:
+        """Batches that were asked for and not handed out."""
+        return len(self._moving) + len(self._pulled)
+
+    def came_behind(self, batch: Any) -> int:
+        """How many batches were asked for behind one that was handed out; raises as RecentBatches does."""
+        assert self._recent is not None
+        return self._recent.behind(batch, 0) + self.ahead()
 
     def _move_one_more(self) -> None:
         if not self._pulled:

@@ -48,6 +48,7 @@ class Ticket:
 
     Attributes:
         batches: their number.
+        labels: of each; None: they have none.
     """
 
     __slots__ = (
@@ -55,7 +56,6 @@ class Ticket:
         "_core",
         "_each",
         "_indices",
-        "_labels",
         "_memory",
         "_next",
         "_records",
@@ -64,6 +64,7 @@ class Ticket:
         "_rows",
         "_slots",
         "batches",
+        "labels",
     )
 
     def __init__(
@@ -81,7 +82,7 @@ class Ticket:
         self._memory = memory  # what it writes to, if that is not the slots' own
         self._slots = slots  # an address is cleared when its slot is taken or released
         self._at = slots.buffer_info()[0]
-        self._labels = labels
+        self.labels = labels
         self._each = each  # samples of a batch
         self._rows = rows
         self._request = Request()
@@ -258,7 +259,7 @@ class Batcher:
             self.cancel(ticket)
         memory = ticket._memory
         images = self._tensor(made) if memory is None else self.view.shaped(memory.batches[k])
-        labels = None if ticket._labels is None else ticket._labels[k]
+        labels = None if ticket.labels is None else ticket.labels[k]
         if (keys := self._keys) is not None:
             return {keys[0]: images, keys[1]: labels}
         replaced, ticket._replaced = ticket._replaced, None
@@ -337,8 +338,8 @@ class Batcher:
     def _mend(self, ticket: Ticket, k: int, slot: int) -> None:
         start = k * ticket._each
         labels, records = 0, 0
-        if ticket._labels is not None:
-            labels = ticket._labels[k].data_ptr()
+        if ticket.labels is not None:
+            labels = ticket.labels[k].data_ptr()
         if ticket._records is not None:
             records = ticket._records.buffer_info()[0] + 4 * self.view.record_words * start
         with counted_by(self.counts or here()):

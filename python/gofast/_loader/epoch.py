@@ -16,16 +16,18 @@ call into the engine costs microseconds.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
 from torch.cuda import OutOfMemoryError
 
 from ..errors import ChangedError, UnsupportedError
 from .changes import changes
-from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, InFlight, raised
+from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, Given, InFlight, index_of, raised
 from .order import Listed, Order, Pull, begin
+from .recent_batches import MOST, RecentBatches
 from .schedule import DrawnOrder
 
 if TYPE_CHECKING:
@@ -56,7 +58,14 @@ class Epoch:
         workers: what stands for torch's.
         sampler: that of the order, which the user may change.
         state: of an equal loader's epoch, to go on from there; see `state`.
+
+    Attributes:
+        recent: remembers the batches of flights.
+        marks: it does not remember the batch that was given last.
     """
+
+    recent: RecentBatches | None = None
+    marks = True
 
     def __init__(
         self,
@@ -75,6 +84,7 @@ class Epoch:
         drawn = self._drawn = order if isinstance(order, DrawnOrder) else None
         self._collation, self._workers, self._sampler = collation, workers, sampler
         self._queue = InFlight(lane, fetch, not pull_ahead, draw, collation)
+        self._past: deque[Given] = deque(maxlen=MOST)  # where more than the place decides what comes next
         self._left = 0  # batches of the flight that was opened: self._take(self._ticket) gives the next
         self._flight: Pull | None = None
         self._take: Callable[[Any], Any] = raised
@@ -128,15 +138,20 @@ class Epoch:
         """Samples of the sampler in these; None: the batch size was changed in this epoch."""
         return None if self._drawn is None else self._drawn.samples_before(self.given)
 
-    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
-        ranked = getattr(self, "_ranked", None)
-        if ranked is not None and not over():
-            ranked.leave(self.samples_given)
+    @property
+    def left(self) -> int:
+        """Batches of the flight that was opened that were not given, if it is remembered."""
+        return 0 if self.marks else self._left
 
     @property
     def under_way(self) -> bool:
         """Whether batches are on their way."""
         return self._left > 0 or len(self._queue) > 0
+
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        ranked = getattr(self, "_ranked", None)
+        if ranked is not None and not over():
+            ranked.leave(self.samples_given)
 
     def positions(self) -> tuple[int, int, int, int, int]:
         """How many lists are pulled, fetched, drawn for, submitted and given."""
@@ -201,12 +216,15 @@ class Epoch:
         flight = self._flight = self._queue.pop()
         self._take, self._ticket, self._left = flight.take, flight.ticket, flight.lists
         self._opened += flight.lists
-        if not ends or not self._pull_ahead:
-            return self._next()
+        self.marks = True
         try:
-            return self._next()
+            batch = self._next()
         finally:
-            self._finish()  # with workers, torch pulls after it has received a batch or its error
+            if ends and self._pull_ahead:
+                self._finish()  # with workers, torch pulls after it has received a batch or its error
+        if self.recent is not None:
+            self.marks = not self.recent.begin(getattr(flight.ticket, "labels", None), batch)
+        return batch
 
     def _collated(self, collation: Collation) -> Any:
         if not self._shared:
@@ -216,8 +234,10 @@ class Epoch:
         except (StopIteration, OutOfMemoryError):
             raise
         except Exception:
+            self._remember(None, self.given - 1)
             collation.failed()
             raise
+        self._remember(None, self.given - 1)
         return collation(rows)
 
     # One list a flight.
@@ -286,13 +306,24 @@ class Epoch:
 
     def _land(self) -> None:
         """A batch is given."""
-        self._queue.pop()
+        self._remember(self._queue.pop(), self._opened)
         self._opened += 1
         if self._pull_ahead:
             try:
                 self._pull()
             finally:
                 self._queue.fill()
+
+    def _remember(self, pull: Pull | None, batch: int) -> None:
+        workers, collation = self._workers, self._collation
+        worker, generators = 0, None
+        if workers is not None and collation is not None:
+            worker = batch % workers.count
+            generators = workers[worker]
+        index = index_of(pull) if pull is not None and self._drawn is None else None
+        before = None if pull is None else pull.before
+        if index is not None or before is not None or generators is not None:
+            self._past.append(Given(index, before, worker, generators))
 
     def _pull(self) -> None:
         """Pulls as torch does."""
@@ -345,11 +376,17 @@ class Epoch:
         if not self._early or drawn is None:
             return
         self._queue.clear()
-        self._opened, self._left = self.given, 0
+        self._give_back()
         self._shared = self._early = False
         self._stamp, self._last_turn, self._looks = None, NEVER, drawn.looks_up
         drawn.at = self._opened
         self._begin()
+
+    def _give_back(self) -> None:
+        """The rest of the flight that was opened is not given from it."""
+        if self.recent is not None:
+            self.recent.cut(self.left)
+        self._opened, self._left, self.marks = self.given, 0, True
 
     def _become(self, order: Listed) -> None:
         """What is pulled from here on."""
@@ -377,25 +414,35 @@ class Epoch:
             rest = Pull(None, flight.indices[(flight.lists - left) * flight.each :])
             rest.each, rest.lists = flight.each, left
             self._queue.drawn.appendleft(rest)
-            self._opened, self._left = self._opened - left, 0
+            self._give_back()
 
-    def state(self) -> dict[str, Any]:
-        """What an equal loader needs to go on behind the batch that was given last, as plain data.
+    def state(self, back: int = 0) -> dict[str, Any]:
+        """What an equal loader needs to go on behind a batch that was given, as plain data.
 
-        With it belong the generators' states of this moment (`now`, as `beginnings` tells them). Not in it is
-        what a collate function or a transform in Python keeps.
+        With it belong the generators' states of this moment (`now`, as `beginnings` tells them; see
+        `behind`). Not in it is what a collate function or a transform in Python keeps.
+
+        Args:
+            back: batches that were given behind it.
 
         Raises:
             UnsupportedError: the batch size or the sampler's indices were changed in this epoch.
         """
-        given, drawn = self.given, self._drawn
+        given, drawn, past = self.given - back, self._drawn, self._latest(back)
         return {
             "given": given,
             "order": self._order.state() if drawn is None else drawn.state(given),
-            "ahead": self._queue.lists() if drawn is None else [],
+            "ahead": [one.index for one in past] + self._queue.lists() if drawn is None else [],
             "pull_ahead": self._pull_ahead,
-            "workers": None if self._workers is None else self._queue.told(self._workers),
+            "workers": None if self._workers is None else self._queue.told(self._workers, past),
         }
+
+    def behind(self, back: int) -> AbstractContextManager[None]:
+        """A context in which the generators are as they were before so many batches were drawn for here."""
+        return self._queue.behind(self._latest(back))
+
+    def _latest(self, back: int) -> list[Given]:
+        return [*self._past][max(0, len(self._past) - back) :]
 
     def _load(self, state: dict[str, Any]) -> None:
         given, drawn = state["given"], self._drawn

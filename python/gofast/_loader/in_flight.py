@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.indices import index_list
 from .draws import BatchPosition, Undrawn
@@ -17,6 +18,7 @@ from .order import Pull
 from .speculation import Speculation
 
 if TYPE_CHECKING:
+    from .._core.generators import Generators
     from .collation import Collation
     from .draws import Draws
     from .iterator_stream import IteratorStream
@@ -28,6 +30,21 @@ if TYPE_CHECKING:
 FLIGHT_BYTES = 512 << 10
 FLIGHTS_AHEAD = 4  # flights under way; single batches if one is larger than a flight
 BYTES_AHEAD = 8 << 20  # output under way for lists that were pulled on torch's schedule
+
+
+class Given(NamedTuple):
+    """What is kept of a list whose batch was given, or has failed, to go back behind an earlier one.
+
+    Attributes:
+        index: as the sampler gave it.
+        before: the draws' state before it was drawn for.
+        worker, generators: whose turn it was to collate, and what it had.
+    """
+
+    index: Any
+    before: Any
+    worker: int
+    generators: Generators | None
 
 
 class InFlight:
@@ -91,7 +108,7 @@ class InFlight:
         if self._guesses is not None:
             self._guesses.drop()
         if not lane.follow():  # Python must fetch the samples
-            pull.index, pull.indices, pull.samples = _index(pull), None, None
+            pull.index, pull.indices, pull.samples = index_of(pull), None, None
         elif lane.view is not before:
             self.draw = lane.view.new_draws(None) if lane.view.draws else None
 
@@ -252,21 +269,45 @@ class InFlight:
 
     def lists(self) -> list[Any]:
         """The lists on their way, as the sampler gave them."""
-        return [_index(pull) for pull in (*self.flights, *self.drawn, *self.pulled)]
+        return [index_of(pull) for pull in (*self.flights, *self.drawn, *self.pulled)]
 
-    def told(self, workers: Workers) -> dict[str, Any]:
-        """What the workers' generators had before anything was drawn for lists that are on their way."""
-        kept, draw = [*workers.now], self.draw
-        if draw is not None and not draw.early:
+    def told(self, workers: Workers, given: Sequence[Given] = ()) -> dict[str, Any]:
+        """What the workers' generators had before anything was drawn for lists that are on their way.
+
+        Args:
+            given: the last lists that are not, to which the same applies.
+        """
+        kept, draw = [*workers.now], None if self.draw is None or self.draw.early else self.draw
+        if draw is not None:
             for pull in reversed([*self.flights, *self.drawn]):
                 draw.rewind(pull.before, array("q"))
+        for one in reversed(given):
+            if one.generators is not None:
+                workers[one.worker] = one.generators
+            if draw is not None and one.before is not None:
+                draw.rewind(one.before, array("q"))
+        if draw is not None:
             draw.begin(self.begun)
         told = workers.told()
         workers.now[:] = kept
         return told
 
+    @contextmanager
+    def behind(self, given: Sequence[Given]) -> Iterator[None]:
+        """A context in which this process's generators are as before it drew for these lists."""
+        first = next((one.before for one in given if one.before is not None), None)
+        if first is None or self.draw is None or self.draw.early or not self._follows:
+            yield
+            return
+        now = self.draw.state()
+        self.draw.rewind(first, array("q"))
+        try:
+            yield
+        finally:
+            self.draw.rewind(now, array("q"))
 
-def _index(pull: Pull) -> Any:
+
+def index_of(pull: Pull) -> Any:
     """A single list as the sampler gave it."""
     return pull.indices.tolist() if pull.index is None else pull.index
 

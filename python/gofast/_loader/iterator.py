@@ -7,6 +7,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +22,7 @@ from .batcher import forked
 from .collation import Collation, Unmade
 from .epoch import Epoch
 from .order import Listed, Order, beginnings
+from .recent_batches import RecentBatches
 from .resume import put, warn_of_draws
 from .schedule import draw_order, is_known
 from .workers import Workers
@@ -64,6 +66,9 @@ class NativeIterator(_BaseDataLoaderIter):
         self._init_error: Exception | None = None
         self._epoch: Epoch | None = None
         self._resumed: dict[str, Any] | None = None  # what its epoch goes on from, until that begins
+        self._recent = RecentBatches()
+        self._moving: Any = None  # what moves its batches to a device, weakly
+        self._lost = 0  # batches of its epoch that it did not hand out: they came before, or failed
         self._counted = lane.counts.begin()
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
@@ -172,6 +177,7 @@ class NativeIterator(_BaseDataLoaderIter):
                     self._collation.begin()
                 self._lane.cancel()
                 self._epoch = None
+                self._recent.restart()
                 if not first_iter:
                     self._counted.end()
                     self._counted = self._lane.counts.begin()
@@ -188,24 +194,34 @@ class NativeIterator(_BaseDataLoaderIter):
             self._lane.destination.check()
         if self._init_error is not None:
             raise self._init_error
-        if self._epoch is None:
-            self._epoch = self._new_epoch()
+        epoch = self._epoch
+        if epoch is None:
+            epoch = self._epoch = self._new_epoch()
         try:
-            batch = self._epoch.take()
+            batch = epoch.take()
         except StopIteration:
+            self._recent.ended, epoch.recent = epoch, None  # no reference circle
             self._counted.end()
-            if (
-                not self._persistent_workers and not self._epoch.under_way
-            ):  # a collate function may raise it too
+            if not self._persistent_workers and not epoch.under_way:  # a collate function may raise it too
                 self._lane.close()
             raise
         except Exception as error:
             self._lane.counts.error(error)
+            for _ in range(self._unknown()):
+                self._lost += 1
+                if epoch.marks:
+                    self._recent.lost()
             raise
         self._num_yielded += 1
         if self._pin_memory and not self._on_device:
-            return _pin_memory(batch, self._pin_memory_device)
+            batch = _pin_memory(batch, self._pin_memory_device)
+        if epoch.marks:
+            self._recent.add(batch)
         return batch
+
+    def _unknown(self) -> int:
+        """Batches of its epoch that were neither handed out nor are known to be lost."""
+        return 0 if self._epoch is None else self._epoch.given - self._lost - self._num_yielded
 
     def _new_epoch(self) -> Epoch:
         """Pulls what torch pulls first: at `iter` with workers, at the first `next` without them."""
@@ -223,19 +239,37 @@ class NativeIterator(_BaseDataLoaderIter):
             lane.counts.fallback("batches whose indices only torch's own code can read")
             return lane.destination.move(lane.counts.fetched(lambda: fetcher.fetch(index), len(index)))  # type: ignore[no-untyped-call]
 
-        return Epoch(
+        epoch = Epoch(
             lane, order, fetch, self._pull_ahead, self._draw, collation, self._simulated, sampler, state
         )
+        if not self._pin_memory and collation is None:
+            epoch.recent = self._recent
+        self._lost = epoch.given
+        return epoch
 
     def _ended(self) -> Epoch:
         return Epoch(self._lane, Listed(None, iter(())), Unmade)
 
-    def _state(self) -> dict[str, Any] | None:
-        """That of its epoch; None before that begins, without workers at the first `next`."""
+    def _state(self, back: int = 0) -> dict[str, Any] | None:
+        """That of its epoch; None before that begins, without workers at the first `next`.
+
+        Args:
+            back: see Epoch.state.
+        """
         with self._lock:
             if self._busy or self._closed:
                 self._look_who_calls()
-            return self._resumed if self._epoch is None else self._epoch.state()
+            if back and self._unknown():
+                raise errors.UnsupportedError("a batch was lost to Ctrl-C, or the loader was closed")
+            return self._resumed if self._epoch is None else self._epoch.state(back)
+
+    def came_behind(self, batch: Any) -> int:
+        """How many batches came behind one that was handed out; raises as RecentBatches does."""
+        return self._recent.behind(batch, 0 if self._epoch is None else self._epoch.left)
+
+    def _behind(self, back: int) -> AbstractContextManager[None]:
+        """A context in which generators are as before the last batches; see Epoch.behind."""
+        return nullcontext() if self._epoch is None else self._epoch.behind(back)
 
 
 def _parents() -> Any:

@@ -12,20 +12,59 @@ from .. import errors
 from .._core.generators import Generators, owned, put_state, state_of
 from .._core.warn import warn
 from .order import begin, beginnings
+from .recent_batches import RecentBatches
 
 _VERSION = 2
 _AS_IT_IS = {int, str, bool, float, type(None), torch.Tensor}
 _SHORT = 16  # entries of a tuple that may hold arrays: Python's generator has 625 numbers
 
 
-def state_of_loader(loader: DataLoader[Any], iterator: Any) -> dict[str, Any]:
-    """See DataLoader.state_dict.
+def state_of_loader(
+    loader: DataLoader[Any], iterator: Any, recent: RecentBatches, *batch: Any
+) -> dict[str, Any]:
+    """See DataLoader.state_dict; with a batch, DataLoader.state_after.
 
     Args:
         iterator: the last one; None: there is none any more.
+        recent: its batches.
+    """
+    back = _came_behind(iterator, recent, batch)
+    if not back:
+        return _now(loader, iterator)
+    if iterator is not None:
+        with iterator._behind(back):
+            return _now(loader, iterator, iterator._state(back))
+    assert recent.ended is not None
+    with recent.ended.behind(back):
+        return _now(loader, iterator, recent.ended.state(back))
+
+
+def _came_behind(iterator: Any, recent: RecentBatches, batch: tuple[Any, ...]) -> int:
+    """How many batches the iterator gave behind the one whose state is asked for."""
+    moving = getattr(iterator, "_moving", None)
+    source = iterator if moving is None or moving() is None else moving()
+    if not batch:
+        return 0 if source is iterator else source.ahead()
+    if iterator is None:
+        if recent.ended is None:
+            raise errors.UnsupportedError(
+                "the iterator that gave this batch is gone, in the middle of its epoch"
+            )
+        return recent.behind(batch[0], 0)
+    if not hasattr(source, "came_behind"):
+        raise _torchs_own()
+    behind: int = source.came_behind(batch[0])
+    return behind
+
+
+def _now(loader: DataLoader[Any], iterator: Any, epoch: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The state as the generators are now.
+
+    Args:
+        epoch: its part, if it is not behind the last batch.
     """
     counted = None if iterator is None else iterator._counted
-    inside = counted is not None and counted.runs
+    inside = epoch is not None or (counted is not None and counted.runs)
     state: dict[str, Any] = {
         "gofast": _VERSION,
         "place": "inside" if inside else "before" if iterator is None else "after",
@@ -33,10 +72,10 @@ def state_of_loader(loader: DataLoader[Any], iterator: Any) -> dict[str, Any]:
         "samples": _length(loader),
         "now": beginnings(loader._index_sampler),
         "own": [state_of(one) for one in _others(loader)],
-        "epoch": None,
+        "epoch": epoch,
         "unknown": None,
     }
-    if inside or (loader.persistent_workers and hasattr(iterator, "_state")):
+    if epoch is None and (inside or (loader.persistent_workers and hasattr(iterator, "_state"))):
         try:
             state["epoch"] = _epoch_of(iterator)
         except errors.UnsupportedError as error:
@@ -47,11 +86,15 @@ def state_of_loader(loader: DataLoader[Any], iterator: Any) -> dict[str, Any]:
 def _epoch_of(iterator: Any) -> dict[str, Any] | None:
     told = getattr(iterator, "_state", None)
     if told is None:
-        raise errors.UnsupportedError(
-            "it runs on torch's own machinery, in the middle of an epoch (gofast.explain says why)"
-        )
+        raise _torchs_own()
     state: dict[str, Any] | None = told()
     return state
+
+
+def _torchs_own() -> errors.UnsupportedError:
+    return errors.UnsupportedError(
+        "it runs on torch's own machinery, in the middle of an epoch (gofast.explain says why)"
+    )
 
 
 def check(loader: DataLoader[Any], state: Any) -> dict[str, Any]:

@@ -336,3 +336,14 @@ def test_gofasts_own_loader_may_be_inside(standin: StandIn) -> None:
     for _ in range(3):
         came = [standin.seen(batch) for batch in loader]
         assert torch.equal(torch.cat([y for _, y in came]), torch.arange(20))
+
+
+def test_the_state_is_behind_what_arrived(standin: StandIn) -> None:
+    """What was asked for ahead comes again; batches are known as they arrived."""
+    numbers = torch.arange(20)
+    dataset = gofast.ArrayDataset(numbers.float()[:, None].numpy(), numbers.numpy())
+    there = gofast.prefetch(gofast.DataLoader(dataset, 2), "cuda", ahead=2)
+    iterator = iter(there)
+    held = [next(iterator) for _ in range(5)]
+    assert there.state_dict()["epoch"]["given"] == 5
+    assert [there.state_after(batch)["epoch"]["given"] for batch in held] == [1, 2, 3, 4, 5]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import itertools
 import pickle
+import random
 import time
 import warnings
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DistributedSampler, Sampler
@@ -17,6 +21,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast._core.generators import Generators, packed, unpacked
+from gofast._loader.recent_batches import MOST
 from gofast.errors import GofastWarning, UnsupportedError
 from image_data import make_folder
 from same import difference
@@ -306,3 +311,115 @@ def test_torchs_states_are_packed_as_torch_lays_them_out() -> None:
     odd = torch.full((5056,), 7, dtype=torch.uint8)
     for other in (odd, torch.zeros(16, dtype=torch.uint8)):
         assert torch.equal(unpacked(packed(other)), other)
+
+
+def drawing(rows: Any) -> Any:
+    """A collate function that draws from two generators, sometimes."""
+    images, labels = torch.utils.data.default_collate(rows)
+    if int(labels[0]) % 2:
+        images = images + torch.rand(()) + random.random()
+    return images, labels
+
+
+def read_ahead(make: Callable[[], Any], ahead: int) -> None:
+    """The state behind each batch, asked for when so many more were taken, goes on with the one behind it."""
+    torch.manual_seed(1)
+    random.seed(1)
+    loader, taken = make(), list[Any]()
+    states = list[Any]()
+    for batch in loader:
+        taken.append(batch)
+        if len(taken) > ahead:
+            before = Generators.now()
+            states.append(through_a_file(loader.state_after(taken[-1 - ahead])))
+            assert before.same(Generators.now())
+    for back in range(ahead, 0, -1):
+        states.append(through_a_file(loader.state_after(taken[-back])))
+    want = [[value.clone() for value in batch] for batch in taken]
+    assert len(states) == len(want)
+    for number in {0, 1, len(want) // 2, len(want) - 2, len(want) - 1}:
+        torch.manual_seed(number + 7)
+        random.seed(number + 7)
+        again = make()
+        again.load_state_dict(states[number])
+        iterator = iter(again)
+        assert difference(some(iterator, min(3, len(want) - number - 1)), want[number + 1 : number + 4]) == ""
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 5])
+@pytest.mark.parametrize(
+    ("kind", "workers"),
+    [
+        *itertools.product(["rows", "own order", "pictures", "own order of pictures"], [0, 2, 3]),
+        *itertools.product(["collated"], [2, 3]),  # draws of a function in this process are not taken back
+    ],
+)
+def test_the_state_after_an_earlier_batch(folder: Path, kind: str, workers: int, ahead: int) -> None:
+    def make() -> gofast.DataLoader[Any]:
+        more: dict[str, Any] = {"sampler": Own()} if "own" in kind else {}
+        if kind == "collated":
+            more["collate_fn"] = drawing
+        dataset = rows() if kind in ("rows", "own order") else gofast.ImageFolder(folder, DRAWN)
+        return loader_of(dataset, workers, **more)
+
+    read_ahead(make, ahead)
+
+
+def test_a_batch_is_known_by_what_is_in_it() -> None:
+    loader = loader_of(rows(), 0, 1, shuffle=False)
+    batches = [*itertools.islice(iterator := iter(loader), 5)]
+    places = [loader.state_after(batch)["epoch"]["given"] for batch in batches]
+    assert places == [1, 2, 3, 4, 5]
+    images, labels = batches[1]
+    for same in ({"x": images, "y": labels}, [[labels, images]], (3, "", [images], labels)):
+        assert loader.state_after(same)["epoch"]["given"] == 2
+    for other in ([images.clone(), labels.clone()], 3, [], object(), {}):
+        with pytest.raises(UnsupportedError, match="none of the last batches"):
+            loader.state_after(other)
+    first = weakref.ref(batches[0][0])
+    del batches
+    assert first() is None  # its memory is free
+    loader.close()
+    with pytest.raises(UnsupportedError):
+        loader.state_after(labels)
+    del iterator
+    kept = [*itertools.islice(loader, 3)]
+    with pytest.raises(UnsupportedError, match="is gone"):
+        loader.state_after(kept[1])
+    kept = [*loader]
+    assert str(loader.state_after(kept[-1])) == str(loader.state_dict())
+    assert loader.state_after(kept[-3])["epoch"]["given"] == N - 2
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_as_many_batches_are_remembered(size: int) -> None:
+    numbers = np.arange(3000)
+    values = numbers.astype("f4")[:, None]
+    values.flags.writeable = False  # batches come in flights
+    loader = gofast.DataLoader(gofast.ArrayDataset(values, numbers), size)
+    held = list[Any]()
+    for batch in (iterator := iter(loader)):
+        held.append(batch)
+        back = min(len(held) - 1, MOST - 1)
+        assert loader.state_after(held[-1 - back])["epoch"]["given"] == len(held) - back
+    assert len(held) == 3000 // size
+    if size < 100:
+        with pytest.raises(UnsupportedError, match="64 are remembered"):
+            loader.state_after(held[0])
+    assert iterator is not None
+
+
+def test_a_batch_that_failed_counts(folder: Path) -> None:
+    class Broken(Own):
+        def __iter__(self) -> Iterator[Any]:
+            yield from [0, 1, 2, 3, N + 5, 5, 6, 7, 8, 9, 10, 11]
+
+    loader = loader_of(rows(), 0, 2, sampler=Broken())
+    iterator, held = iter(loader), list[Any]()
+    for _ in range(6):
+        try:
+            held.append(next(iterator))
+        except IndexError:
+            held.append(None)
+    assert held[2] is None
+    assert [loader.state_after(batch)["epoch"]["given"] for batch in held if batch] == [1, 2, 4, 5, 6]

@@ -1,0 +1,115 @@
+"""Which of the batches that were handed out last somebody holds, and how many came behind it."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from .. import errors
+
+if TYPE_CHECKING:
+    from .epoch import Epoch
+
+MOST = 64  # batches that are remembered, or a few more
+_DEPTH = 4  # of lists in lists that may hold tensors
+
+
+class RecentBatches:
+    """The first tensor of each batch, known weakly. A list or a dict cannot be referred to weakly, and its
+    address is soon another's; its tensors stay the same objects in whatever a loop puts them into.
+
+    A weak reference takes 0.2 us, a fiftieth of a small batch of rows. Such batches come in flights, whose
+    labels were cut in parts beforehand: these are remembered, once for a flight.
+
+    Attributes:
+        ended: the epoch, if it has ended: a loop that reads ahead works on when the iterator is gone.
+    """
+
+    ended: Epoch | None = None
+
+    def __init__(self) -> None:
+        # Of one batch each, or the labels of a flight's batches.
+        self._known: deque[weakref.ref[Any] | Sequence[Tensor] | None] = deque(maxlen=MOST)
+
+    def restart(self) -> None:
+        """An epoch begins."""
+        self._known.clear()
+        self.ended = None
+
+    def add(self, batch: Any) -> None:
+        """A batch was handed out."""
+        self._known.append(_reference(batch))
+
+    def lost(self) -> None:
+        """A batch has failed."""
+        self._known.append(None)
+
+    def begin(self, labels: Sequence[Tensor] | None, first: Any) -> bool:
+        """A flight begins. Returns whether its batches need not be added: the first one has its labels."""
+        if labels is None or not any(labels[0] is one for one in tensors(first)):
+            return False
+        self._known.append(labels)
+        enough = 0
+        for at in range(len(self._known) - 1, -1, -1):
+            if enough >= MOST:
+                for _ in range(at + 1):
+                    self._known.popleft()
+                break
+            known = self._known[at]
+            enough += len(known) if isinstance(known, Sequence) else 1
+        return True
+
+    def cut(self, left: int) -> None:
+        """The last flight's last batches are not handed out from it."""
+        if left and self._known and isinstance(known := self._known[-1], Sequence):
+            self._known[-1] = known[:-left]
+
+    def behind(self, batch: Any, left: int) -> int:
+        """How many batches came behind this one.
+
+        Args:
+            left: those of the last flight that were not handed out yet.
+
+        Raises:
+            UnsupportedError: it is none of these batches.
+        """
+        parts = [*tensors(batch)] or [batch]
+        found = [back for back, first in enumerate(self._firsts(left)) if any(first is one for one in parts)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise errors.UnsupportedError("several of the loader's last batches have the same first tensor")
+        raise errors.UnsupportedError(
+            f"it is none of the last batches of this epoch ({MOST} are remembered): ask with a batch as the "
+            "loader gave it, before its tensors are copied or moved"
+        )
+
+    def _firsts(self, left: int) -> Iterator[Any]:
+        """What each batch is known by, the latest first."""
+        for known in reversed(self._known):
+            if isinstance(known, Sequence):
+                yield from reversed(known[: len(known) - left])
+                left = 0
+            else:
+                first = None if known is None else known()
+                yield self if first is None else first
+
+
+def _reference(batch: Any) -> weakref.ref[Any] | None:
+    try:
+        return weakref.ref(next(tensors(batch), batch))
+    except TypeError:  # a list of numbers or texts
+        return None
+
+
+def tensors(value: Any, depth: int = _DEPTH) -> Iterator[Tensor]:
+    """The tensors in a batch, in order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif depth and isinstance(value, (list, tuple, Mapping)):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from tensors(one, depth - 1)
