@@ -231,17 +231,17 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         self._recent.ended = None
         self._stacking = Stacking(self.dataset)
 
-    def _torchs_iterator(self, why: Reason | None) -> _BaseDataLoaderIter:
-        """torch's own, as torch makes it, except that it counts."""
+    def _torchs_iterator(self, why: Reason | None, state: dict[str, Any] | None) -> _BaseDataLoaderIter:
+        """torch's own, as torch makes it, except that it counts, and knows where it stands."""
         made: CountedHere | CountedWorkers
         path_cache.refresh()  # workers that are forked now see what others have kept
         if self.num_workers:
             self.check_worker_number_rationality()
-            made = CountedWorkers(self, self._counts, self._keeps())
+            made = CountedWorkers(self, self._counts, self._keeps(), state)
         else:
             if not self._stacking.is_at_home():  # the loader was inherited by a fork
                 self._stacking = Stacking(self.dataset)
-            made = CountedHere(self, self._counts, self._stacking, self._keeps())
+            made = CountedHere(self, self._counts, self._stacking, self._keeps(), state)
         if why is not None:
             self._counts.fallback(str(why), "loader")
         return made
@@ -352,7 +352,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         `random`'s and `numpy.random`'s generators and of those that the loader, its sampler and its dataset
         have as attributes. What a ``collate_fn`` or a transform keeps for itself is not in it.
 
-        On torch's own machinery, the middle of an epoch is not kept: `load_state_dict` says so then.
+        On torch's own machinery, a dataset with ``state_dict`` and ``load_state_dict`` adds what it tells, as
+        does the iterator of an iterable dataset.
         """
         if self._state is not None:
             return dict(self._state)
@@ -388,7 +389,13 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
         Order, pixels and generators are those of a loader that was not stopped, with as many workers. With
         another number of workers, or another number of ranks under a DistributedSampler, the order is. Draws
-        of another rank, or of workers that are not as many, begin anew.
+        of another rank, of workers that are not as many, or of worker processes begin anew, from a seed that
+        follows from the state; a warning says so once.
+
+        An iterable dataset that tells no state makes the batches again that came before: they are dropped.
+
+        The states of torchdata's StatefulDataLoader are taken too. They have the order and no generators:
+        samples draw as these are when the next iterator begins.
 
         An epoch of which all batches were handed out has none left: the next iterator ends at once. If it had
         ended, the next epoch begins.
@@ -397,8 +404,10 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
             state: of `state_dict`; an empty one does nothing.
 
         Raises:
-            UnsupportedError: the state is of another kind of loader, or of the middle of an epoch on torch's
-                own machinery. What only an iterator can find out is raised at `iter`, or at its first batch.
+            UnsupportedError: the state is of another kind of loader, or cannot be gone on from exactly, with
+                the reason: torchdata's of a sampler that keeps nothing, a dataset that told a state in worker
+                processes, an iterable dataset with another number of workers. What only an iterator can find
+                out is raised at `iter`, or at its first batch.
         """
         if not state:
             return
@@ -526,16 +535,16 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
                 and self._auto_collation
                 and self.dataset._makes_batches
             ):
+                if state is not None and "iterated" in (state["epoch"] or {}):
+                    raise UnsupportedError("the state is of worker processes, and this loader needs none")
                 return CountedWhole(self, self._counts, state)
-            if state is not None:
-                raise UnsupportedError(f"the middle of an epoch cannot be found again: {view}")
             if isinstance(self.dataset, IterableSourceDataset):
                 with self.dataset._of_batches(self.batch_size):
-                    return self._torchs_iterator(None)
+                    return self._torchs_iterator(None, state)
             if self._auto_collation:  # without it, the user asked for single samples
                 warn_of_loader(view)
-                return self._torchs_iterator(view)
-            return self._torchs_iterator(None)
+                return self._torchs_iterator(view, state)
+            return self._torchs_iterator(None, state)
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
         stamp = None if self.num_workers else DatasetStamp(self.dataset, view)
         if stamp is None:

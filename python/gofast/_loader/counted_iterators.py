@@ -7,7 +7,7 @@ import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from torch._utils import ExceptionWrapper
@@ -27,8 +27,12 @@ from .._core.spent import Spent
 from .collation import unsent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling
-from .resume import put
+from .order import begin
+from .recent_batches import RecentBatches
+from .resume import put, seed_anew, warn_of_draws, warn_of_processes
+from .schedule import begun
 from .stacking import Stacking
+from .torchs_lists import TorchsLists
 
 if TYPE_CHECKING:
     from .counts import Counts, Keeps
@@ -39,17 +43,104 @@ _READY_NS = 1_000_000  # a batch that comes sooner was there already: torch's qu
 
 
 class _Counting(_BaseDataLoaderIter):
-    """What both kinds do beside handing batches out: 2 us a batch, of 50 and more."""
+    """What both kinds do beside handing batches out: 4 us a batch, of 50 and more.
+
+    They know where they stand. A dataset that has `state_dict` and `load_state_dict` goes on from a state of
+    its own. One that is iterated over and has none makes its batches again, and these are dropped.
+    """
 
     _counts: Counts
     _counted: EpochCounts
     _lengths: deque[int]
     _stacking: Stacking
     _batched: bool
+    _moving: Any = None  # what moves its batches to a device, weakly
 
-    def _begin(self, counts: Counts, keeps: Sequence[Keeps] = ()) -> None:
+    def _begin(
+        self,
+        loader: TorchDataLoader[Any],
+        counts: Counts,
+        keeps: Sequence[Keeps] = (),
+        state: dict[str, Any] | None = None,
+    ) -> None:
         self._counts, self._keeps, self._lengths = counts, keeps, deque()
-        self._counted = counts.begin(keeps)
+        self._counted, self._recent = counts.begin(keeps), RecentBatches()
+        self._begun = begun(loader._index_sampler)
+        self._lists: TorchsLists | None = None
+        self._resumed = None if state is None else (loader, state)
+        epoch = None if state is None or state["place"] != "inside" else state["epoch"]
+        iterated = isinstance(loader.dataset, IterableDataset)
+        self._sought = epoch if iterated else None  # where an iterable dataset stood
+        if self._sought is not None and self._sought["processes"] != loader.num_workers:
+            raise errors.UnsupportedError(
+                f"the state is of an iterable dataset with {self._sought['processes']} workers, and this "
+                f"loader has {loader.num_workers}: each worker has a part of its own"
+            )
+
+    def _open(self) -> TorchsLists:
+        """Before the first list is pulled: with workers at `iter`, without at the first `next`."""
+        epoch = None
+        if self._resumed is not None and self._sought is None:
+            (loader, state), self._resumed = self._resumed, None
+            epoch = put(loader, state)
+            epoch = epoch if state["place"] == "inside" else None
+        pull_ahead = self._num_workers * getattr(self, "_prefetch_factor", 0)
+        self._lists = TorchsLists(self._index_sampler, self._sampler_iter, pull_ahead, self._begun, epoch)
+        return self._lists
+
+    def _seek(self) -> None:
+        """An iterable dataset goes on where it stood."""
+        if self._sought is None or self._resumed is None:
+            return
+        epoch, (loader, state) = self._sought, self._resumed
+        self._sought = self._resumed = None
+        lists = self._lists or self._open()
+        if epoch["dataset"] is None:
+            begin(loader._index_sampler, epoch["order"]["first"] or epoch["order"]["begun"])
+            for number in range(epoch["given"]):
+                try:
+                    self._next_data()
+                except StopIteration:
+                    raise errors.UnsupportedError(
+                        f"{epoch['given']} batches came before, and the dataset has only {number} now"
+                    ) from None
+                except Exception:
+                    pass  # it came in its turn
+                self._lengths.popleft()
+                lists.give()
+        lists.given = epoch["given"]
+        put(loader, state)
+
+    def came_behind(self, batch: Any) -> int:
+        """How many batches came behind one that was handed out; raises as RecentBatches does."""
+        return self._recent.behind(batch, 0)
+
+    def _behind(self, back: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _state(self, back: int = 0) -> dict[str, Any] | None:
+        """That of its epoch; None before it begins.
+
+        Args:
+            back: see Epoch.state.
+        """
+        if self._lists is None:
+            if self._resumed is None:
+                return None
+            state: dict[str, Any] = self._resumed[1]["epoch"]
+            return state
+        told, iterated = self._lists.state(back), isinstance(self._dataset, IterableDataset)
+        if iterated:
+            told["ahead"] = []
+        dataset = self._dataset_state()
+        if dataset is not None and back:
+            raise errors.UnsupportedError("the dataset tells a state of its own, behind the last batch only")
+        more = {"dataset": dataset, "iterated": iterated, "processes": self._num_workers}
+        return {**told, **more, "base_seed": int(self._base_seed)}
+
+    def _dataset_state(self) -> dict[str, Any] | None:
+        """What the dataset tells of itself."""
+        raise NotImplementedError
 
     @property
     def _collate_fn(self) -> Any:  # torch assigns it before it makes a fetcher, or workers, of it
@@ -62,7 +153,7 @@ class _Counting(_BaseDataLoaderIter):
         self._collates = self._stacking if stacks else function
 
     def _next_index(self) -> Any:
-        index = super()._next_index()  # type: ignore[no-untyped-call]
+        index = (self._lists or self._open()).pull()
         self._lengths.append(len(index) if self._auto_collation and hasattr(index, "__len__") else 1)
         return index
 
@@ -73,13 +164,21 @@ class _Counting(_BaseDataLoaderIter):
             with counted_by(self._counts), Spent.batch() if here and Spent.wanted else nullcontext():
                 batch = super().__next__()
         except StopIteration:
+            if not isinstance(self._dataset, IterableDataset):
+                self._recent.ended = self._lists
             self._counted.end()
             raise
         except Exception as error:
             self._counts.error(error)
             if self._lengths:
                 self._lengths.popleft()
+                self._recent.lost()
+            if self._lists is not None:
+                self._lists.give()
             raise
+        if self._lists is not None:
+            self._lists.give()
+        self._recent.add(batch)
         ns = time.perf_counter_ns() - began
         self._counts.span("wait", began, ns)
         late = ns > _READY_NS or here
@@ -94,7 +193,7 @@ class _Counting(_BaseDataLoaderIter):
     def _reset(self, loader: TorchDataLoader[Any], first_iter: bool = False) -> None:
         if not first_iter:
             self._counted.end()
-            self._begin(self._counts, self._keeps)
+            self._begin(loader, self._counts, self._keeps)
         super()._reset(loader, first_iter)
 
 
@@ -104,14 +203,46 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
     Args:
         stacking: of the loader: memory of the last epoch's batches.
         keeps: see EpochCounts.
+        state: of an equal loader, to go on from there.
     """
 
     def __init__(
-        self, loader: TorchDataLoader[Any], counts: Counts, stacking: Stacking, keeps: Sequence[Keeps]
+        self,
+        loader: TorchDataLoader[Any],
+        counts: Counts,
+        stacking: Stacking,
+        keeps: Sequence[Keeps],
+        state: dict[str, Any] | None,
     ) -> None:
-        self._begin(counts, keeps)
+        self._begin(loader, counts, keeps, state)
         self._stacking, self._batched = stacking, loader.batch_sampler is not None
+        told = (state and state["epoch"] and state["epoch"].get("dataset")) or {}
+        dataset: Any = loader.dataset
+        if "dataset" in told:
+            if not _is_stateful(dataset):
+                raise errors.UnsupportedError("the dataset had a state of its own, and takes none now")
+            dataset.load_state_dict(told["dataset"])
+        if self._sought is not None and not told:
+            begin(loader._index_sampler, self._sought["order"]["begun"])  # an iterator may draw
         super().__init__(loader)
+        if "iterator" in told:
+            self._dataset_fetcher.dataset_iter.load_state_dict(told["iterator"])
+        if "ended" in told:
+            self._dataset_fetcher.ended = told["ended"]
+        if isinstance(dataset, IterableDataset):
+            self._seek()
+            self._lists or self._open()  # its iterator may have drawn: the epoch has begun
+        elif state is not None:
+            warn_of_draws(state, 0)
+
+    def _dataset_state(self) -> dict[str, Any] | None:
+        dataset: Any = self._dataset
+        told = {"dataset": dataset.state_dict()} if _is_stateful(dataset) else {}
+        if _is_stateful(getattr(self._dataset_fetcher, "dataset_iter", None)):
+            told["iterator"] = self._dataset_fetcher.dataset_iter.state_dict()
+        if told and hasattr(self._dataset_fetcher, "ended"):
+            told["ended"] = self._dataset_fetcher.ended
+        return told or None
 
     def _next_data(self) -> Any:
         with self._stacking.making() if self._collates is self._stacking else nullcontext():
@@ -175,15 +306,53 @@ class CountedWhole(_BaseDataLoaderIter):
 
 
 class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
-    """Batches are made in worker processes, whose own counts stay there."""
+    """Batches are made in worker processes, whose own counts stay there.
 
-    def __init__(self, loader: TorchDataLoader[Any], counts: Counts, keeps: Sequence[Keeps]) -> None:
-        self._begin(counts, keeps)
+    Nobody knows what their generators have become: in the middle of an epoch, they begin anew. Those of an
+    iterable dataset begin again, and make the same.
+    """
+
+    _shutdown = True  # torch's `__del__` looks, also where there was an error before torch's constructor
+
+    def __init__(
+        self,
+        loader: TorchDataLoader[Any],
+        counts: Counts,
+        keeps: Sequence[Keeps],
+        state: dict[str, Any] | None,
+    ) -> None:
+        self._begin(loader, counts, keeps, state)
+        self._first_seed: int | None = None
+        if self._sought is not None:
+            self._first_seed = self._sought["base_seed"]
+        elif state is not None and state["place"] == "inside":
+            self._first_seed = seed_anew(state)
+            warn_of_processes()
         self._stacking, self._batched = Stacking(loader.dataset), loader.batch_sampler is not None
         if loader.collate_fn is default_collate:
             with suppress(errors.GofastError):
                 engine.capsule()  # forked workers inherit it
         super().__init__(loader)
+        self._seek()
+
+    def _dataset_state(self) -> dict[str, Any] | None:
+        if not self._counted.runs:
+            return None
+        if not getattr(self, "_in_order", True):
+            raise errors.UnsupportedError("in_order=False: batches come in any order")
+        if _is_stateful(self._dataset) and not isinstance(self._dataset, IterableDataset):
+            raise errors.UnsupportedError(
+                "the dataset has state, and copies of it in worker processes change"
+            )
+        return None
+
+    @property
+    def _base_seed(self) -> int:  # torch draws it before it starts the workers
+        return self._seed
+
+    @_base_seed.setter
+    def _base_seed(self, seed: int) -> None:
+        self._seed = seed if self._first_seed is None else self._first_seed
 
     @property
     def _worker_result_queue(self) -> Any:  # torch assigns it before it starts the workers
@@ -206,6 +375,10 @@ class _Results(multiprocessing.queues.Queue):  # type: ignore[type-arg]
         else:
             made = unsent(error)
         self.put((number, made))
+
+
+def _is_stateful(value: Any) -> bool:
+    return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
 
 
 def _is_picklable(kind: type) -> bool:

@@ -23,8 +23,8 @@ from .collation import Collation, Unmade
 from .epoch import Epoch
 from .order import Listed, Order, beginnings
 from .recent_batches import RecentBatches
-from .resume import put, warn_of_draws
-from .schedule import draw_order, is_known
+from .resume import draws_anew, put, seed_anew, warn_of_draws
+from .schedule import begun, draw_order
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -73,11 +73,13 @@ class NativeIterator(_BaseDataLoaderIter):
         self._pull_ahead = loader.num_workers * (loader.prefetch_factor or 0)
         if loader.num_workers > 0 and not self._pull_ahead:
             raise AssertionError("prefetch_factor must be greater than 0 with num_workers > 0")
-        self._begun = _begun(loader._index_sampler)
+        self._begun = begun(loader._index_sampler)
         super().__init__(loader)  # iter(sampler), then base_seed's draw; pin_memory's checks and warnings
         self._dataset_fetcher = _MapDatasetFetcher(
             self._dataset, self._auto_collation, self._collate_fn, self._drop_last
         )
+        if state is not None and draws_anew(state, loader.num_workers):
+            self._base_seed = seed_anew(state)
         self._workers: list[Any] = []  # torch's name; code that looks for worker processes finds none
         self._simulated = workers = self._start(loader) if loader.num_workers else None
         if state is not None:
@@ -181,7 +183,7 @@ class NativeIterator(_BaseDataLoaderIter):
                 if not first_iter:
                     self._counted.end()
                     self._counted = self._lane.counts.begin()
-                self._begun = _begun(self._index_sampler)
+                self._begun = begun(self._index_sampler)
                 super()._reset(loader, first_iter)
                 if self._draw is not None:
                     self._draw.begin()
@@ -274,11 +276,6 @@ class NativeIterator(_BaseDataLoaderIter):
 
 def _parents() -> Any:
     raise forked()
-
-
-def _begun(sampler: Any) -> dict[str, Any] | None:
-    """What the sampler draws from, before it is iterated over; None: it is known to draw later."""
-    return None if is_known(sampler) else beginnings(sampler)
 
 
 _alive: weakref.WeakSet[NativeIterator] = weakref.WeakSet()

@@ -13,6 +13,7 @@ from .. import errors
 
 if TYPE_CHECKING:
     from .epoch import Epoch
+    from .torchs_lists import TorchsLists
 
 MOST = 64  # batches that are remembered, or a few more
 _DEPTH = 4  # of lists in lists that may hold tensors
@@ -29,7 +30,7 @@ class RecentBatches:
         ended: the epoch, if it has ended: a loop that reads ahead works on when the iterator is gone.
     """
 
-    ended: Epoch | None = None
+    ended: Epoch | TorchsLists | None = None
 
     def __init__(self) -> None:
         # Of one batch each, or the labels of a flight's batches.

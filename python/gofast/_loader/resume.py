@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 
 from .. import errors
-from .._core.generators import Generators, owned, put_state, state_of
+from .._core.generators import Generators, owned, put_state, state_of, unpacked
 from .._core.warn import warn
 from .order import begin, beginnings
 from .recent_batches import RecentBatches
+from .torchdata_state import epoch_of, is_torchdatas
 
 _VERSION = 2
 _AS_IT_IS = {int, str, bool, float, type(None), torch.Tensor}
@@ -52,7 +53,7 @@ def _came_behind(iterator: Any, recent: RecentBatches, batch: tuple[Any, ...]) -
             )
         return recent.behind(batch[0], 0)
     if not hasattr(source, "came_behind"):
-        raise _torchs_own()
+        raise errors.UnsupportedError("only state_dict tells where a stream in windows stands")
     behind: int = source.came_behind(batch[0])
     return behind
 
@@ -75,26 +76,12 @@ def _now(loader: DataLoader[Any], iterator: Any, epoch: dict[str, Any] | None = 
         "epoch": epoch,
         "unknown": None,
     }
-    if epoch is None and (inside or (loader.persistent_workers and hasattr(iterator, "_state"))):
+    if epoch is None and (inside or (loader.persistent_workers and iterator is not None)):
         try:
-            state["epoch"] = _epoch_of(iterator)
+            state["epoch"] = iterator._state()
         except errors.UnsupportedError as error:
             state["unknown"] = str(error)
     return _plain(state)  # type: ignore[no-any-return]
-
-
-def _epoch_of(iterator: Any) -> dict[str, Any] | None:
-    told = getattr(iterator, "_state", None)
-    if told is None:
-        raise _torchs_own()
-    state: dict[str, Any] | None = told()
-    return state
-
-
-def _torchs_own() -> errors.UnsupportedError:
-    return errors.UnsupportedError(
-        "it runs on torch's own machinery, in the middle of an epoch (gofast.explain says why)"
-    )
 
 
 def check(loader: DataLoader[Any], state: Any) -> dict[str, Any]:
@@ -103,6 +90,8 @@ def check(loader: DataLoader[Any], state: Any) -> dict[str, Any]:
     Raises:
         UnsupportedError: it is of something else, or nothing can go on from it.
     """
+    if is_torchdatas(state):
+        state = _of_torchdata(loader, state)
     if not isinstance(state, dict) or state.get("gofast") != _VERSION:
         raise errors.UnsupportedError("the state is not one of a gofast.DataLoader of this version")
     if state["unknown"] is not None:
@@ -113,8 +102,28 @@ def check(loader: DataLoader[Any], state: Any) -> dict[str, Any]:
     own = len(owned(loader._index_sampler)), len(_others(loader))
     if (len(state["now"]["own"]), len(state["own"])) != own:
         raise errors.UnsupportedError("the state is of a loader with other generators of its own")
+    epoch, iterated = state["epoch"], isinstance(loader.dataset, IterableDataset)
+    if epoch is not None and iterated != (epoch.get("iterated", "position" in epoch)):
+        raise errors.UnsupportedError("the state is that of a loader of another kind of dataset")
     found: dict[str, Any] = _arrays(state)
     return found
+
+
+def _of_torchdata(loader: DataLoader[Any], state: dict[str, Any]) -> dict[str, Any]:
+    try:
+        epoch = epoch_of(loader, state)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise errors.UnsupportedError(f"torchdata 0.11 writes no such state: {error!r}") from error
+    return {
+        "gofast": _VERSION,
+        "place": "before" if epoch is None else "inside",
+        "rank": _rank(),
+        "samples": None,
+        "now": beginnings(loader._index_sampler),
+        "own": [state_of(one) for one in _others(loader)],
+        "epoch": epoch,
+        "unknown": None,
+    }
 
 
 def comes_first(state: dict[str, Any]) -> bool:
@@ -127,27 +136,59 @@ def put(loader: DataLoader[Any], state: dict[str, Any]) -> dict[str, Any] | None
     epoch, now = state["epoch"], state["now"]
     if _rank() != state["rank"]:  # its draws are its own
         now = {**now, "process": Generators.now().plain()}
-        epoch = epoch and {**epoch, "workers": None}
+    if epoch is not None and draws_anew(state, loader.num_workers):
+        epoch = {**epoch, "workers": None}
     begin(loader._index_sampler, now)
     for one, told in zip(_others(loader), state["own"], strict=True):
         put_state(one, told)
     return epoch and {**epoch, "now": now}
 
 
-def warn_of_draws(state: dict[str, Any], workers: int) -> None:
-    """Warns where samples draw, and what they would have drawn is not known."""
+def draws_anew(state: dict[str, Any], workers: int) -> bool:
+    """Whether nobody knows what this many workers of this rank would have drawn."""
     epoch = state["epoch"]
     if epoch is None:
-        return
-    told = epoch["workers"]
-    before = 0 if told is None else len(told["now"])
-    if _rank() == state["rank"] and before == workers:
+        return False
+    return bool(epoch.get("processes")) or (_rank(), workers) != (state["rank"], _workers_of(state))
+
+
+def _workers_of(state: dict[str, Any]) -> int:
+    epoch = state["epoch"]
+    processes: int = epoch.get("processes", 0)  # torch's, whose generators nobody knows
+    return processes if epoch["workers"] is None else len(epoch["workers"]["now"])
+
+
+def seed_anew(state: dict[str, Any]) -> int:
+    """A base seed for workers that draw anew: it follows from the state and the rank, and from nothing else.
+
+    That of the epoch would repeat what was drawn at its beginning.
+    """
+    generator = torch.Generator()
+    generator.set_state(unpacked(state["now"]["process"]["torch"]))
+    for more in (_rank(), 0):
+        seed = int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+        generator.manual_seed((seed + more) % (1 << 63))
+    return seed
+
+
+def warn_of_draws(state: dict[str, Any], workers: int) -> None:
+    """Warns where samples draw, and what they would have drawn is not known."""
+    if not draws_anew(state, workers):
         return
     warn(
-        f"the state is of rank {state['rank']} with {before} workers, this is rank {_rank()} with {workers}: "
-        "samples come in the same order, but what is drawn for them begins anew. Give a dataset "
-        'rng="stateless" where draws must not depend on ranks and workers',
+        f"the state is of rank {state['rank']} with {_workers_of(state)} workers, this is rank {_rank()} "
+        f"with {workers}: samples come in the same order, but what is drawn for them begins anew. Give a "
+        'dataset rng="stateless" where draws must not depend on ranks and workers',
         once="resume: draws",
+    )
+
+
+def warn_of_processes() -> None:
+    """Warns of worker processes in the middle of an epoch."""
+    warn(
+        "worker processes begin in the middle of an epoch: samples come in the same order, but what is drawn "
+        "for them in the processes begins anew",
+        once="resume: processes",
     )
 
 

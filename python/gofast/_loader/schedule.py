@@ -31,7 +31,7 @@ from .. import errors
 from .._core.generators import packed, unpacked
 from .._core.indices import picked_from
 from .._core.openmp import alone
-from .order import Listed, Order, Pull
+from .order import Listed, Order, Pull, beginnings
 from .sampler import RankEpoch, Sampler
 
 _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
@@ -40,7 +40,7 @@ _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time
 class DrawnIndices:
     """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that."""
 
-    __slots__ = ("at_end", "count", "indices", "looked_up", "ranked", "seed")
+    __slots__ = ("at_end", "count", "indices", "looked_up", "permutation", "ranked", "seed")
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class DrawnIndices:
         self.looked_up = looked_up
         self.seed = seed  # all indices follow from it; None: that is not known
         self.ranked = ranked  # a gofast.Sampler's, which finds any of them at once; then `indices` is None
+        self.permutation: Tensor | None = None  # the state of torchdata's generator, from which they follow
 
 
 class DrawnOrder(Order):
@@ -178,6 +179,7 @@ class DrawnOrder(Order):
             "seed": self._drawn.seed,
             "ended": self._drawn.at_end is None,
             "epoch": getattr(self._sampler.sampler, "epoch", None),
+            **({} if self._drawn.permutation is None else {"permutation": self._drawn.permutation}),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -190,7 +192,9 @@ class DrawnOrder(Order):
             return
         if state["epoch"] is not None:
             sampler.set_epoch(state["epoch"])
-        if state["seed"] is not None and type(sampler) is RandomSampler:
+        if state.get("permutation") is not None and type(sampler) is RandomSampler:
+            self._drawn = _torchdatas(sampler, state["permutation"])
+        elif state["seed"] is not None and type(sampler) is RandomSampler:
             drawn = _random(sampler, state["seed"])
             assert drawn is not None
             self._drawn = drawn
@@ -245,8 +249,12 @@ class _Rest:
         """The sampler's indices, one by one, then its end. Once changed, looks up what torch looks up."""
         order, looked_up = self._order, self._order._drawn.looked_up
         lists = (order.indices(at, at + 1).tolist() for at in range(order.last_pull + 1))
+        if looked_up is None:
+            yield from chain.from_iterable(lists)
+            order.finish()
+            return
         for at, index in enumerate(chain.from_iterable(lists)):
-            if looked_up is not None and self.changed is not None:
+            if self.changed is not None:
                 sampler, _, positions = looked_up
                 index = sampler.indices[int(positions[at])]
             yield index
@@ -263,6 +271,11 @@ def is_known(batch_sampler: Any) -> bool:
         return False
     kind = type(batch_sampler.sampler)
     return kind in _DRAWS and all(one.__iter__ is _TORCHS[one] for one in (kind, BatchSampler))
+
+
+def begun(batch_sampler: Any) -> dict[str, Any] | None:
+    """What it draws from, before it is iterated over; None: it is known to draw later."""
+    return None if is_known(batch_sampler) else beginnings(batch_sampler)
 
 
 def draw_order(batch_sampler: Any) -> DrawnOrder | None:
@@ -305,6 +318,16 @@ def _random(sampler: RandomSampler, seed: int | None = None) -> DrawnIndices | N
     if wanted < size:
         return DrawnIndices(indices[:wanted], wanted)
     return DrawnIndices(indices, size, lambda: torch.randperm(size, generator=sampler.generator))
+
+
+def _torchdatas(sampler: RandomSampler, permutation: Tensor) -> DrawnIndices:
+    """What the sampler of torchdata's StatefulDataLoader draws of a generator in this state."""
+    generator = torch.Generator()
+    generator.set_state(unpacked(permutation))
+    size, wanted = len(sampler.data_source), sampler.num_samples
+    drawn = DrawnIndices(_on_cpu(_random_blocks(size, wanted, sampler.replacement, generator)), wanted)
+    drawn.permutation = packed(permutation)
+    return drawn
 
 
 def _random_blocks(size: int, wanted: int, replacement: bool, generator: torch.Generator) -> Tensor:

@@ -64,10 +64,7 @@ class Workers:
         }
 
     def load(self, told: dict[str, Any]) -> None:
-        """Goes on as workers that told their state, in another process.
-
-        Another number of them begins anew.
-        """
+        """Goes on as workers that told their state, in another process, and were as many."""
         self.base_seed, now = told["base_seed"], told["now"]
         self._first.clear()
         if len(now) != self.count:

@@ -215,38 +215,6 @@ def test_another_number_of_workers_draws_anew_and_says_so(
         assert labels(want)
 
 
-class Python(torch.utils.data.Dataset[Any]):
-    def __len__(self) -> int:
-        return N
-
-    def __getitem__(self, index: int) -> Any:
-        return torch.tensor([float(index)]), index
-
-
-@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
-@pytest.mark.parametrize("workers", [0, 2])
-def test_torchs_own_machinery(workers: int) -> None:
-    """Epochs are found again, their middle is not: that is an error, when it is loaded."""
-    torch.manual_seed(1)
-    loader = loader_of(Python(), workers)
-    assert len(copies(loader)) == 12
-    state = through_a_file(loader.state_dict())
-    want = copies(loader)
-    again = loader_of(Python(), workers)
-    again.load_state_dict(state)
-    assert difference(copies(again), want) == ""
-    iterator = iter(loader)
-    some(iterator, 1)
-    with pytest.raises(UnsupportedError, match="torch's own machinery"):
-        again.load_state_dict(loader.state_dict())
-    native = loader_of(rows())
-    inside = iter(native)
-    some(inside, 1)
-    again.load_state_dict(native.state_dict())
-    with pytest.raises(UnsupportedError, match="middle of an epoch"):
-        iter(again)
-
-
 def test_states_of_something_else() -> None:
     loader = loader_of(rows())
     iterator = iter(loader)

@@ -30,7 +30,7 @@ from same import difference
 from tars import write_tar
 
 # What takes no number, truth value, text, type or list: data, objects and functions.
-DATA = {"args", "arrays", "batch_sampler", "batch_transform", "collate_fn", "contents", "cls", "csv"}
+DATA = {"args", "arrays", "batch", "batch_sampler", "batch_transform", "collate_fn", "contents", "cls", "csv"}
 DATA |= {"dataset", "dst", "generator", "is_valid_file", "labels", "lengths", "loader", "path", "paths"}
 DATA |= {"multiprocessing_context", "pictures", "root", "sampler", "self", "source", "src", "step", "table"}
 DATA |= {"state", "target_transform", "tokenizer", "transform", "what", "worker_init_fn"}
