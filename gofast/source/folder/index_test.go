@@ -165,6 +165,20 @@ func TestStaleIndex(t *testing.T) {
 	}
 }
 
+func TestAnIndexOfAnotherHost(t *testing.T) {
+	options := plantSmall(t)
+	x := mustScan(t, options)
+	for at := x.header.Places.At; at < x.header.Places.end(); at += recordBytes {
+		x.data[at+16]++ // the device, behind where the path begins, and the kind
+	}
+	if record, _ := x.place(0); record.Device == 0 {
+		t.Fatal("no device was changed")
+	}
+	if err := x.check(t.Context(), "index", &options, 0); err != nil {
+		t.Errorf("a network drive has another device number on each host: %v", err)
+	}
+}
+
 func TestJustChangedFoldersAreNotTrusted(t *testing.T) {
 	options := plantSmall(t)
 	options.now = nil // the true clock: the folder is some milliseconds old

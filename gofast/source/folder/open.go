@@ -9,6 +9,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/internal/store"
+	"github.com/gofast-org/gofast/gofast/source"
 )
 
 // racy is a safe distance. A directory's times show its state at the scan only if the
@@ -65,11 +66,9 @@ func (x *Index) check(ctx context.Context, path string, options *Options, since 
 			was, name := x.place(i)
 			full := options.prefix() + name
 			state, err := stat(full)
-			now := identity{}
-			if err == nil {
-				now = identityOf(&state)
-			}
-			same := now == was.identity && (err != nil || isDirectory(&state))
+			// Not the device: a network drive has another number on each host, and after each mount. What is not there
+			// has the stamp of zeros.
+			same := source.StampOf(&state) == was.Stamp && (err != nil || isDirectory(&state))
 			if was.Kind == noDirectory {
 				same = err != nil || !isDirectory(&state)
 			}
