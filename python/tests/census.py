@@ -36,8 +36,8 @@ MOST = {
     "formats on disk": 3,
     "orders": 1,
     "lines: library": 69_486,
-    "lines: tests": 55_722,
-    "lines: benchmarks": 7_910,
+    "lines: tests": 55_750,
+    "lines: benchmarks": 8_381,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`

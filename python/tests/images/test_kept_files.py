@@ -21,6 +21,7 @@ from torchvision import transforms
 import fresh
 import gofast
 from gofast import errors
+from gofast._core import atomic_files
 from image_data import photograph
 from same import difference, seeded
 
@@ -189,6 +190,39 @@ def test_ten_processes(root: Path, tmp_path: Path) -> None:
         assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children] == [0] * 10
     dataset = opened(root, tmp_path)
     assert numbers(dataset)[0] == 12 and not difference(made(dataset), want)
+
+
+@pytest.mark.parametrize("dies", ["with the lock", "at any moment"])
+def test_one_scan_for_eight_processes(root: Path, tmp_path: Path, dies: str) -> None:
+    """Others wait for the one that scans; when it is killed, one of them scans."""
+    index, scans = tmp_path / "index", tmp_path / "scans"
+
+    def work() -> None:
+        dataset = gofast.ImageFolder(root, SMALL, index=index)
+        assert len(dataset) == 12 and dataset[11][0].shape == (3, 20, 24)
+        if not dataset._listing.files._schema["reused"]:
+            with open(scans, "a") as file:
+                file.write("x")
+
+    def hold() -> None:
+        part = atomic_files.locked(f"{index}.part")
+        os.write(part, b"half of an index")
+        time.sleep(60)
+
+    for delay in [0.5] if dies == "with the lock" else [0.02, 0.1]:
+        index.unlink(missing_ok=True)
+        scans.write_text("")
+        victim = child(hold if dies == "with the lock" else work)
+        while dies == "with the lock" and not Path(f"{index}.part").exists():
+            time.sleep(0.01)
+        others = [child(work) for _ in range(8)]
+        time.sleep(delay)
+        assert dies != "with the lock" or not index.exists(), "nobody waited"
+        os.kill(victim, signal.SIGKILL)
+        assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in others] == [0] * 8
+        killed = os.WIFSIGNALED(os.waitpid(victim, 0)[1])
+        assert scans.read_text() == "x" or (killed and scans.read_text() == "")  # it may die behind its scan
+        assert [path.name for path in tmp_path.glob("index*")] == ["index"]
 
 
 def kills(root: Path, cache: Path, count: int) -> None:
