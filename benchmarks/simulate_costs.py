@@ -26,7 +26,8 @@ from typing import Any, cast
 from benchmarks import environments
 from benchmarks.turns import photographs
 
-CLASSES, RANKS, BATCH = 1_000, 8, 64
+CLASSES, BATCH = 1_000, 64
+SIDES = ("torchvision", 1), ("gofast", 1), ("gofast", 8)  # of torchvision, each process has a list of its own
 SETTLED = 2.5  # seconds, after which a folder's times say that it has not changed since
 
 
@@ -141,7 +142,7 @@ def together(side: str, root: str, home: Path, count: int) -> list[dict[str, Any
 def opening(top: Path, files: int, rounds: int) -> None:
     """Prints what it costs one process, and eight at once, to open the folder."""
     found: dict[tuple[str, int], list[list[dict[str, Any]]]] = {}
-    for number, side, count in itertools.product(range(rounds), ("torchvision", "gofast"), (1, RANKS)):
+    for number, (side, count) in itertools.product(range(rounds), SIDES):
         home = top / f"home-{number}-{side}-{count}"
         found.setdefault((side, count), []).append(together(side, str(top / "root"), home, count))
         print(f"round {number + 1}: {side}, {count}", file=sys.stderr, flush=True)
