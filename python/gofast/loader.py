@@ -11,8 +11,9 @@ import inspect
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
@@ -20,7 +21,7 @@ from torch.utils.data import Sampler, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._core import engine
-from ._core.arguments import checked
+from ._core.arguments import checked, flag
 from ._core.default_collate import is_torchs
 from ._core.openmp import as_in_workers
 from ._core.reason import NotNative, Reason
@@ -43,9 +44,20 @@ from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
 from ._loader.native_dataset import native, resolve
+from ._loader.over import Over, epoch_of
+from ._loader.ranks import waits_of_ranks
 from ._loader.recent_batches import RecentBatches
-from ._loader.resume import check, comes_first, put, state_of_loader
-from ._loader.seeding import only_seeds
+from ._loader.resume import (
+    ahead_by_one,
+    check,
+    comes_first,
+    has_ranks,
+    is_over,
+    of_all_ranks,
+    put,
+    state_of_loader,
+)
+from ._loader.seeding import seeder
 from ._loader.stacking import Stacking
 from ._loader.trace import Trace
 from ._loader.worker_copies import WorkerCopies
@@ -176,6 +188,9 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         self._latest: weakref.ref[_BaseDataLoaderIter] | None = None
         self._recent = RecentBatches()  # of the last iterator
         self._state: dict[str, Any] | None = None  # what the next iterator goes on from
+        # integrations sets them. A framework takes a batch ahead, and restores the process's generators:
+        self._ahead_by_one = False
+        self._state_of_all = False  # it saves one state for all ranks
         self._idle = Idle()
         self._counts = Counts()
         self._stacking = Stacking(dataset)
@@ -253,7 +268,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
             found.append(path_cache.current.kept)
         return [one for one in found if one is not None]
 
-    def stats(self) -> dict[str, Any]:
+    @checked
+    def stats(self, *, ranks: bool = False) -> dict[str, Any]:
         """What this loader has done since it was made, and in its last epoch. Costs some 0.1 ms.
 
         It is counted always, at less than a hundredth of the time. Worker processes keep their own counts,
@@ -300,11 +316,18 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
             One picture in 13 is measured in such detail, and the time of all is divided in its proportions.
 
+        Args:
+            ranks: also ``ranks``, what each rank of torch.distributed has waited since its last `iter`: a
+                list of dicts (``rank``, ``host``, ``batches``, ``seconds``, ``wait_seconds``), the longest
+                wait first. The others wait for that rank. All must call it, as any collective.
+
         Example:
             >>> for batch in loader: ...
             >>> loader.stats()["epoch"]["wait_seconds"]
+            >>> loader.stats(ranks=True)["ranks"][0]["host"]  # the slow one
         """
-        return self._counts.told(self._thread_count())
+        told = self._counts.told(self._thread_count())
+        return {**told, "ranks": waits_of_ranks(told["epoch"])} if flag("ranks", ranks) else told
 
     def _thread_count(self) -> int:
         """The engine's threads that work for this loader; 0 before it has begun, or on torch's machinery."""
@@ -357,14 +380,15 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         """
         if self._state is not None:
             return dict(self._state)
-        return state_of_loader(self, self._newest(), self._recent)
+        state = state_of_loader(self, self._newest(), self._recent)
+        return of_all_ranks(state) if self._state_of_all and has_ranks() else state
 
     def state_after(self, batch: Any) -> dict[str, Any]:
         """`state_dict` behind a batch that was handed out earlier in this epoch, for loops that read ahead.
 
         Gradient accumulation, Accelerate and Ray Train's wrapper take batches before the loop trains on them.
         This is the state in which the next batch is the one behind ``batch``. Samples are drawn again as they
-        were; where the loop itself draws from the same generators, those have the states that they have now.
+        were; what the loop itself draws from the same generators goes on from where it stands now.
         A collate function that draws in this process (``num_workers=0``) goes on with those too.
 
         A batch is known by its tensors: the batch itself will do, and any list or dict that they were put
@@ -397,8 +421,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         The states of torchdata's StatefulDataLoader are taken too. They have the order and no generators:
         samples draw as these are when the next iterator begins.
 
-        An epoch of which all batches were handed out has none left: the next iterator ends at once. If it had
-        ended, the next epoch begins.
+        An epoch of which all batches were handed out has none left: the next iterator ends at once, unless
+        the sampler is told of another epoch before its first batch. If it had ended, the next epoch begins.
 
         Args:
             state: of `state_dict`; an empty one does nothing.
@@ -459,7 +483,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
                 copies = WorkerCopies(collate)
             except NotNative as why:
                 return Reason(f"collate_fn={called(collate)} needs processes of its own: {why}"), None
-            if not only_seeds(init):
+            if init is not None and seeder(init) is None:
                 return Reason(f"worker_init_fn={called(init)} does more than seed, in worker processes"), None
         with as_in_workers(self.num_workers):
             return resolve(self.dataset), copies
@@ -514,9 +538,22 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         state = None if self._state is None else check(self, self._state)
+        if state is not None and self._ahead_by_one:
+            state = ahead_by_one(state)
         if state is not None and comes_first(state):
             put(self, state)
             state = None
+        if state is not None and is_over(state) and epoch_of(self) is not None:
+            return cast(_BaseDataLoaderIter, Over(self, partial(self._behind_last, state)))
+        return self._begin(state)
+
+    def _behind_last(self, state: dict[str, Any], same: bool) -> _BaseDataLoaderIter:
+        """Behind the last batch of an epoch: the iterator that ends, or that of a new epoch."""
+        if not same:
+            put(self, state)
+        return self._begin(state if same else None)
+
+    def _begin(self, state: dict[str, Any] | None) -> _BaseDataLoaderIter:
         iterator = self._new_iterator(state)
         self._latest, self._state = weakref.ref(iterator), None
         self._recent = getattr(iterator, "_recent", RecentBatches())

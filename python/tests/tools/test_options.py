@@ -329,6 +329,10 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         lambda place, epoch: at_epoch(gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)), epoch),
         [{"epoch": 3}],
     ),
+    "DataLoader.stats": (
+        lambda place, **options: gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)).stats(**options),
+        [{"ranks": True}],
+    ),
     "DataLoader.trace": (traced, [{"events": 100}]),
     "integrations.keep": (
         lambda place, **options: gofast.integrations.keep(
