@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import Sampler, default_collate
+from torch.utils.data import Sampler, Subset, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._core import engine
@@ -31,7 +31,7 @@ from ._images import folder_adapters as folder_adapters  # by these `resolve` kn
 from ._images import memory_adapters as memory_adapters
 from ._images import path_cache
 from ._loader.batch_source import BatchSource, called
-from ._loader.batch_types import Collate, Collating, Function, Given, Made, Sample, Samples, Unknown
+from ._loader.batch_types import Collate, Collating, Function, Given, Made, Sample, Samples, Source, Unknown
 from ._loader.classes import leaves, warn_of_conflicts
 from ._loader.counted_iterators import CountedHere, CountedWhole, CountedWorkers
 from ._loader.counts import Counts, Keeps
@@ -43,7 +43,7 @@ from ._loader.fallback_warnings import warn_of_loader
 from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
-from ._loader.native_dataset import native, resolve
+from ._loader.native_dataset import NativeDataset, native, resolve
 from ._loader.over import Over, epoch_of
 from ._loader.ranks import waits_of_ranks
 from ._loader.recent_batches import RecentBatches
@@ -64,6 +64,11 @@ from ._loader.worker_copies import WorkerCopies
 from ._tables.codings import warn_of_codings
 from .errors import OptionError, UnsupportedError
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._loader.batch_types import Batches, Known, NamedFields, SampleOf
+
 _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
 
 
@@ -80,7 +85,7 @@ def _warn_of_fewer(threads: int) -> None:
         )
 
 
-class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
+class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
     """torch.utils.data.DataLoader with the engine's threads instead of worker processes.
 
     It takes all of torch's arguments, with torch's meaning. The engine makes the batches if it can read the
@@ -109,10 +114,13 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     ahead. With workers, a change of the dataset shows in the next epoch, as in torch, whose workers have
     copies from the start of the epoch. But threads read an array's memory as it is at that moment.
 
-    Type checkers know the batches of a dataset whose options say it: ``dict[str, Tensor]`` of a TableDataset,
-    ``list[Tensor]`` with ``output="tuple"``, and what ``collate_fn`` returns. All others are Any to them:
-    with ``text=`` or a transform, of an ImageFolder or a Subset, of a subclass, and of a dataset or loader
-    that an annotation names. A transform that you assign later does not change the type.
+    Type checkers know the batches of a dataset whose options say it, and of torch's Subset and random_split
+    of one: ``dict[str, Tensor]`` of a TableDataset or `IterableDataset.from_table`, ``list[Tensor]`` with
+    ``output="tuple"``, and what ``collate_fn`` returns. Those of an ImageFolder are ``list[Tensor]`` or
+    ``dict[str, Tensor]`` where the signature of its transform says that it returns a Tensor (a label is an
+    int with ``batch_size=None``), else ``list[Any]`` or ``dict[str, Any]``. All others are Any to them: with
+    ``text=`` or a transform of rows, of an ImageFiles or a ConcatDataset, of a subclass, and of a dataset or
+    loader that an annotation names. A transform that you assign later does not change the type.
 
     Threads may share an iterator: each batch is handed out once. torch's own machinery may lose a Ctrl-C,
     which CPython swallows in a callback at a fork; the engine starts no process.
@@ -153,8 +161,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
     @checked
     def __init__(
-        self: DataLoader[Given, Function],
-        dataset: Samples[Given],
+        self: DataLoader[Any, Given, Function],
+        dataset: Given,
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
@@ -440,7 +448,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
             self._iterator.close()
         self._iterator, self._state = None, dict(state)
 
-    def __enter__(self) -> DataLoader[Sample, Collate]:
+    def __enter__(self) -> DataLoader[Sample, Source, Collate]:
         return self
 
     def __exit__(
@@ -491,27 +499,37 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     if TYPE_CHECKING:
 
         @overload  # type: ignore[override]  # torch's iterators say nothing of their batches
+        def __iter__(self: DataLoader[Any, object, Unknown]) -> Iterator[Any]: ...
+        @overload
+        def __iter__(self: DataLoader[Any, NativeDataset[SampleOf[Known]], None]) -> Batches[Known]: ...
+        @overload
         def __iter__(
-            self: DataLoader[Any, Unknown]
-            | DataLoader[Unknown, None]
-            | DataLoader[dict[str, Unknown], None]
-            | DataLoader[tuple[Unknown, ...], None]
-            | DataLoader[tuple[Unknown, torch.Tensor], None]
-            | DataLoader[tuple[torch.Tensor, Unknown], None],
+            self: DataLoader[Any, IterableSourceDataset[SampleOf[Known]], None],
+        ) -> Batches[Known]: ...
+        @overload
+        def __iter__(self: DataLoader[Any, Subset[SampleOf[Known]], None]) -> Batches[Known]: ...
+        @overload
+        def __iter__(
+            self: DataLoader[Any, Samples[Unknown], None]
+            | DataLoader[Any, Samples[dict[str, Unknown]], None]
+            | DataLoader[Any, Samples[tuple[Unknown, ...]], None]
+            | DataLoader[Any, Samples[tuple[Unknown, torch.Tensor]], None]
+            | DataLoader[Any, Samples[tuple[torch.Tensor, Unknown]], None]
+            | DataLoader[Any, Samples[tuple[object, object, object, Unpack[tuple[object, ...]]]], None]
+            | DataLoader[Any, Samples[NamedFields], None],
         ) -> Iterator[Any]: ...
         @overload
         def __iter__(
-            self: DataLoader[dict[str, torch.Tensor], None],
+            self: DataLoader[Any, Samples[dict[str, torch.Tensor]], None],
         ) -> Iterator[dict[str, torch.Tensor]]: ...
         @overload
         def __iter__(
-            self: DataLoader[tuple[torch.Tensor, ...], None]
-            | DataLoader[tuple[torch.Tensor, torch.Tensor], None],
+            self: DataLoader[Any, Samples[tuple[torch.Tensor, ...]], None],
         ) -> Iterator[list[torch.Tensor]]: ...
         @overload
-        def __iter__(self: DataLoader[Any, None]) -> Iterator[Any]: ...
+        def __iter__(self: DataLoader[Any, object, None]) -> Iterator[Any]: ...
         @overload
-        def __iter__(self: DataLoader[Any, Callable[[list[Any]], Made]]) -> Iterator[Made]: ...
+        def __iter__(self: DataLoader[Any, object, Callable[[list[Any]], Made]]) -> Iterator[Made]: ...
         @overload
         def __iter__(self) -> Iterator[Any]: ...
 

@@ -580,7 +580,7 @@ def found(name: str) -> bool:
     one: Any = gofast if first == "gofast" else getattr(gofast, first, None)
     for word in rest:
         one = getattr(one, word, None)
-    elsewhere = (builtins, typing, collections.abc, torch.utils.data, torch, gofast)
+    elsewhere = (builtins, typing, collections.abc, torch.utils.data, torch, gofast, gofast.tokens)
     last = rest[-1]
     return one is not None or any(hasattr(place, last) for place in elsewhere)
 
