@@ -35,9 +35,9 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 69_722,
-    "lines: tests": 56_338,
-    "lines: benchmarks": 7_910,
+    "lines: library": 69_850,
+    "lines: tests": 56_900,
+    "lines: benchmarks": 7_974,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`
