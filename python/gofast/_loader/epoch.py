@@ -27,7 +27,7 @@ from ..errors import ChangedError, UnsupportedError
 from .changes import changes
 from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, Given, InFlight, index_of, raised
 from .order import Listed, Order, Pull, begin
-from .recent_batches import MOST, RecentBatches
+from .recent_batches import MOST, Between, RecentBatches
 from .schedule import DrawnOrder
 
 if TYPE_CHECKING:
@@ -437,7 +437,7 @@ class Epoch:
             "workers": None if self._workers is None else self._queue.told(self._workers, past),
         }
 
-    def behind(self, back: int) -> AbstractContextManager[None]:
+    def behind(self, back: int) -> AbstractContextManager[Between]:
         """A context in which the generators are as they were before so many batches were drawn for here."""
         return self._queue.behind(self._latest(back))
 
