@@ -126,6 +126,7 @@ _OPTIONS: dict[str, Kind] = {
     "rank": _counted,
     "world": _positive,
     "epoch": _counted,
+    "step": _counted,
 }
 
 

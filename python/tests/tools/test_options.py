@@ -374,6 +374,12 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
             {"truncation": True, "pad_token_id": 0, "missing": "", "identity": "words"},
         ],
     ),
+    "explain": (
+        lambda place, **options: str(
+            gofast.explain(loader(place, sampler=gofast.Sampler(range(6), 2, 0, seed=1)), **options)
+        ),
+        [{"epoch": 3, "step": 1, "rank": 1}],
+    ),
     "doctor": (doctored, [{"seconds": 4000}, {"seconds": 0.25}]),
     "install": (kept, [{"cache": "memory", "cache_limit": 1 << 24}]),
 }
