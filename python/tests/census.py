@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 69_893,
-    "lines: tests": 56_145,
+    "lines: library": 70_043,
+    "lines: tests": 56_419,
     "lines: benchmarks": 7_910,
 }
 

@@ -13,6 +13,7 @@ from .._core.generators import Generators, owned, put_state, state_of, unpacked
 from .._core.warn import warn
 from .order import begin, beginnings
 from .recent_batches import RecentBatches
+from .skips import NO_SKIPS, Skips
 from .torchdata_state import epoch_of, is_torchdatas
 
 _VERSION = 2
@@ -37,7 +38,7 @@ def state_of_loader(
             return _now(loader, iterator, iterator._state(back))
     assert recent.ended is not None
     with recent.ended.behind(back):
-        return _now(loader, iterator, recent.ended.state(back))
+        return _now(loader, iterator, recent.ended.state(back), recent.ended)
 
 
 def _came_behind(iterator: Any, recent: RecentBatches, batch: tuple[Any, ...]) -> int:
@@ -58,11 +59,14 @@ def _came_behind(iterator: Any, recent: RecentBatches, batch: tuple[Any, ...]) -
     return behind
 
 
-def _now(loader: DataLoader[Any], iterator: Any, epoch: dict[str, Any] | None = None) -> dict[str, Any]:
+def _now(
+    loader: DataLoader[Any], iterator: Any, epoch: dict[str, Any] | None = None, source: Any = None
+) -> dict[str, Any]:
     """The state as the generators are now.
 
     Args:
         epoch: its part, if it is not behind the last batch.
+        source: what that is of; None: the iterator.
     """
     counted = None if iterator is None else iterator._counted
     inside = epoch is not None or (counted is not None and counted.runs)
@@ -81,7 +85,13 @@ def _now(loader: DataLoader[Any], iterator: Any, epoch: dict[str, Any] | None = 
             state["epoch"] = iterator._state()
         except errors.UnsupportedError as error:
             state["unknown"] = str(error)
-    return _plain(state)  # type: ignore[no-any-return]
+    skips = getattr(source or iterator, "skips", NO_SKIPS) if inside else loader._skips  # type: ignore[attr-defined]
+    return with_skips(_plain(state), skips)
+
+
+def with_skips(state: dict[str, Any], skips: Skips) -> dict[str, Any]:
+    """A copy of a state with the steps that its epoch leaves out."""
+    return {**state, "skips": skips.ranges()} if skips else {**state}
 
 
 def check(loader: DataLoader[Any], state: Any) -> dict[str, Any]:

@@ -137,6 +137,11 @@ def at_epoch(made: Any, epoch: int) -> Any:
     return made
 
 
+def skipping(made: Any, steps: Any) -> Any:
+    made.skip(steps)
+    return made
+
+
 def preprocessed(place: Path, **options: Any) -> Any:
     return gofast.preprocess(gofast.ArrayDataset(*ARRAYS), place / "t.set", **options)
 
@@ -328,6 +333,10 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
     "DataLoader.set_epoch": (
         lambda place, epoch: at_epoch(gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)), epoch),
         [{"epoch": 3}],
+    ),
+    "DataLoader.skip": (
+        lambda place, steps: skipping(gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)), steps),
+        [{"steps": [1, 3]}],
     ),
     "DataLoader.trace": (traced, [{"events": 100}]),
     "integrations.keep": (
