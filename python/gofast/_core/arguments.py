@@ -126,7 +126,6 @@ _OPTIONS: dict[str, Kind] = {
     "rank": _counted,
     "world": _positive,
     "epoch": _counted,
-    "step": _counted,
 }
 
 

@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, default_collate
 
 from .._core import engine, reason
-from .._core.arguments import checked
+from .._core.arguments import checked, whole
 from .._core.openmp import as_in_workers
 from .._core.reason import Reason
 from .._core.units import aligned, duration
@@ -111,7 +111,7 @@ def explain(
     if step is not None:
         if not isinstance(what, DataLoader):
             raise OptionError(f"step={step} is a batch of a DataLoader, not of a {type(what).__name__}")
-        return explain_batch(what, epoch, step, rank)
+        return explain_batch(what, epoch, whole(0)("step", step), rank)
     if epoch is not None or rank is not None:
         raise OptionError("epoch= and rank= choose a batch: give step= too")
     if isinstance(what, DataLoader):
