@@ -13,7 +13,7 @@ from ._core.arguments import checked
 from ._core.numbers import DType
 from ._core.reason import Reason
 from ._loader.batch_source import BatchSource, Line, Output, SampleForm
-from ._loader.batch_types import Options, TargetTransform, Transform, TupleForm
+from ._loader.batch_types import Kind, Options, SampleOf, TargetTransform, Transform, TupleForm
 from ._loader.core_dataset import CoreDataset, IntArray
 from ._loader.extra_columns import ArrayColumns
 from ._loader.native_dataset import NativeDataset, overridden
@@ -32,7 +32,7 @@ from ._tables.sources import Path
 from ._tables.statistics import Numbers
 
 
-class ArrayDataset(ArrayRows[Options]):
+class ArrayDataset(ArrayRows[Options, Kind]):
     """Map-style dataset over arrays, as ``torch.utils.data.TensorDataset``.
 
     Without options, samples and batches equal TensorDataset's in values, types, shapes and
@@ -79,7 +79,10 @@ class ArrayDataset(ArrayRows[Options]):
 
     @checked
     def __init__(
-        self: ArrayDataset[tuple[TupleForm, Transform, TargetTransform, None]],
+        self: ArrayDataset[
+            tuple[TupleForm, Transform, TargetTransform, None],
+            SampleOf[tuple[TupleForm, Transform, TargetTransform, None]],
+        ],
         *arrays: Array,
         shape: Sequence[int] | int | None = None,
         scale: Scale = None,
@@ -116,7 +119,10 @@ class ArrayDataset(ArrayRows[Options]):
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,
-    ) -> ArrayDataset[tuple[TupleForm, Transform, TargetTransform, None]]:
+    ) -> ArrayDataset[
+        tuple[TupleForm, Transform, TargetTransform, None],
+        SampleOf[tuple[TupleForm, Transform, TargetTransform, None]],
+    ]:
         """Datasets of an HDF5 file, which h5py opens and gofast reads.
 
         Samples and batches equal those of a Dataset whose ``__getitem__`` reads ``file[features][i]`` and

@@ -12,6 +12,7 @@ import torch
 from . import errors
 from ._core.openmp import alone
 from ._loader.batch_source import Line
+from ._loader.batch_types import Kind
 from ._tables.array_memory import ArrayMemory
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, BlockPermutation
@@ -27,7 +28,7 @@ from ._tables.window_batches import Some
 from .arrays import ArrayDataset
 
 
-class HDF5Rows(BlockStream):
+class HDF5Rows(BlockStream[Kind]):
     """Rows of an HDF5 file, whose chunks are decoded some at a time: see ``IterableDataset.from_hdf5``."""
 
     def __init__(self, wanted: dict[str, Any], samples: SampleOptions, options: StreamOptions) -> None:

@@ -13,14 +13,14 @@ from ._images.bad_samples import OnError
 from ._images.class_folders import FolderDataset
 from ._images.options import PictureOptions, Rng
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
-from ._loader.batch_source import Output
+from ._loader.batch_types import Kind, LabelTransform, Picture, ReturnPath, SampleOf, TupleForm
 from ._loader.classes import Classes
 from .image_files import ImageFiles
 
 __all__ = ["IMG_EXTENSIONS", "ImageFiles", "ImageFolder", "default_loader"]
 
 
-class ImageFolder(FolderDataset):
+class ImageFolder(FolderDataset[Kind]):
     """torchvision's ImageFolder: pictures in a folder for each class, ``root/class/.../name.jpg``.
 
     Samples, batches and random draws equal torchvision's to the last bit, for the same
@@ -106,23 +106,23 @@ class ImageFolder(FolderDataset):
 
     @checked
     def __init__(
-        self,
+        self: ImageFolder[SampleOf[tuple[TupleForm, tuple[Picture, LabelTransform], ReturnPath]]],
         root: str | Path,
-        transform: Callable[[Any], Any] | None = None,
-        target_transform: Callable[[Any], Any] | None = None,
+        transform: Callable[[Any], Picture] | None = None,
+        target_transform: LabelTransform = None,  # type: ignore[assignment]
         loader: Callable[[str], Any] | None = default_loader,
         is_valid_file: Callable[[str], bool] | None = None,
         allow_empty: bool = False,
         *,
         classes: Classes | None = None,
-        output: Output = "tuple",
+        output: TupleForm = "tuple",  # type: ignore[assignment]
         keys: tuple[str, str] = ("image", "label"),
         channels_last: bool = False,
         dtype: DType | None = None,
         on_error: OnError = "raise",
         max_bad: int | None = None,
         return_index: bool = False,
-        return_path: bool = False,
+        return_path: ReturnPath = False,  # type: ignore[assignment]
         index: str | Path | None = None,
         rng: Rng = "torch",
         seed: int = 0,

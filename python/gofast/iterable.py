@@ -16,7 +16,8 @@ from ._images.bad_image import both
 from ._images.bad_samples import BadSamples
 from ._images.decoder_batches import DecoderBatch, IdleDecoderBatches, file_of
 from ._images.iterable_source import IterableRows, SourceRow
-from ._loader.batch_source import Line, Output, check_callable
+from ._loader.batch_source import Line, check_callable
+from ._loader.batch_types import DictForm, Kind, SampleOf, TargetTransform, Transform, TupleForm
 from ._loader.classes import Classes, LabelType
 from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.order import Even
@@ -37,7 +38,7 @@ from .hdf5_stream import HDF5Rows
 from .stream import TableRows
 
 
-class IterableDataset(IterableSourceDataset):
+class IterableDataset(IterableSourceDataset[Kind]):
     """What a generator, an iterable, or an IterableDataset of yours yields, with its pictures made natively.
 
     :meth:`from_table` and :meth:`from_hdf5` are for files whose rows do not fit into memory.
@@ -119,14 +120,14 @@ class IterableDataset(IterableSourceDataset):
         std: Numbers = None,
         dtype: DType = torch.float32,
         keys: tuple[str, str] | None = None,
-        output: Output = "dict",
+        output: DictForm = "dict",  # type: ignore[assignment]
         missing_label: int | None = None,
         one_hot: int | None = None,
         fill_value: FillValue = None,
         categories: Categories | None = None,
         dates: Dates | None = None,
-        transform: Callable[[torch.Tensor], Any] | None = None,
-        target_transform: Callable[[torch.Tensor], Any] | None = None,
+        transform: Transform = None,  # type: ignore[assignment]
+        target_transform: TargetTransform = None,  # type: ignore[assignment]
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         delimiter: str | None = None,
         decimal: str = ".",
@@ -135,7 +136,7 @@ class IterableDataset(IterableSourceDataset):
         skiprows: int = 0,
         threads: int | None = None,
         limits: Limits | Mapping[str, int] | None = None,
-    ) -> TableStream:
+    ) -> TableStream[SampleOf[tuple[DictForm, Transform, TargetTransform, None]]]:
         """Rows of tables that do not fit into memory, decoded in pieces while batches go out.
 
         They have the options, the meaning and the errors of :class:`gofast.TableDataset`. A
@@ -212,13 +213,13 @@ class IterableDataset(IterableSourceDataset):
         std: Numbers = None,
         dtype: DType | None = None,
         keys: tuple[str, ...] | None = None,
-        output: Output = "tuple",
+        output: TupleForm = "tuple",  # type: ignore[assignment]
         one_hot: int | None = None,
-        transform: Callable[[torch.Tensor], Any] | None = None,
-        target_transform: Callable[[torch.Tensor], Any] | None = None,
+        transform: Transform = None,  # type: ignore[assignment]
+        target_transform: TargetTransform = None,  # type: ignore[assignment]
         batch_transform: Callable[[torch.Tensor], torch.Tensor] | None = None,
         threads: int | None = None,
-    ) -> HDF5Stream:
+    ) -> HDF5Stream[SampleOf[tuple[TupleForm, Transform, TargetTransform, None]]]:
         """Rows and pictures of an HDF5 file whose decoded chunks do not fit into memory.
 
         They have the options, the samples and the errors of :meth:`gofast.ArrayDataset.from_hdf5`. Chunks are
@@ -349,11 +350,11 @@ class IterableDataset(IterableSourceDataset):
         return [rows, *((line.name, "Go" if line.native else "Python", line.what) for line in plan.report)]
 
 
-class TableStream(TableRows, IterableDataset):
+class TableStream(TableRows[Kind], IterableDataset[Kind]):
     """What :meth:`gofast.IterableDataset.from_table` gives."""
 
 
-class HDF5Stream(HDF5Rows, IterableDataset):
+class HDF5Stream(HDF5Rows[Kind], IterableDataset[Kind]):
     """What :meth:`gofast.IterableDataset.from_hdf5` gives."""
 
 

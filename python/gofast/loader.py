@@ -11,16 +11,17 @@ import inspect
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import Sampler, default_collate
+from torch.utils.data import Sampler, Subset, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from ._core import engine
-from ._core.arguments import checked
+from ._core.arguments import checked, flag
 from ._core.default_collate import is_torchs
 from ._core.openmp import as_in_workers
 from ._core.reason import NotNative, Reason
@@ -30,7 +31,7 @@ from ._images import folder_adapters as folder_adapters  # by these `resolve` kn
 from ._images import memory_adapters as memory_adapters
 from ._images import path_cache
 from ._loader.batch_source import BatchSource, called
-from ._loader.batch_types import Collate, Collating, Function, Given, Made, Sample, Samples, Unknown
+from ._loader.batch_types import Collate, Collating, Function, Given, Made, Sample, Samples, Source, Unknown
 from ._loader.classes import leaves, warn_of_conflicts
 from ._loader.counted_iterators import CountedHere, CountedWhole, CountedWorkers
 from ._loader.counts import Counts, Keeps
@@ -42,16 +43,33 @@ from ._loader.fallback_warnings import warn_of_loader
 from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
-from ._loader.native_dataset import native, resolve
+from ._loader.native_dataset import NativeDataset, native, resolve
+from ._loader.over import Over, epoch_of
+from ._loader.ranks import waits_of_ranks
 from ._loader.recent_batches import RecentBatches
-from ._loader.resume import check, comes_first, put, state_of_loader, with_skips
-from ._loader.seeding import only_seeds
+from ._loader.resume import (
+    ahead_by_one,
+    check,
+    comes_first,
+    has_ranks,
+    is_over,
+    of_all_ranks,
+    put,
+    state_of_loader,
+    with_skips,
+)
+from ._loader.seeding import seeder
 from ._loader.skips import NO_SKIPS, Skips
 from ._loader.stacking import Stacking
 from ._loader.trace import Trace
 from ._loader.worker_copies import WorkerCopies
 from ._tables.codings import warn_of_codings
 from .errors import OptionError, UnsupportedError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._loader.batch_types import Batches, Known, NamedFields, SampleOf
 
 _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
 
@@ -69,7 +87,7 @@ def _warn_of_fewer(threads: int) -> None:
         )
 
 
-class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
+class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
     """torch.utils.data.DataLoader with the engine's threads instead of worker processes.
 
     It takes all of torch's arguments, with torch's meaning. The engine makes the batches if it can read the
@@ -98,10 +116,13 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     ahead. With workers, a change of the dataset shows in the next epoch, as in torch, whose workers have
     copies from the start of the epoch. But threads read an array's memory as it is at that moment.
 
-    Type checkers know the batches of a dataset whose options say it: ``dict[str, Tensor]`` of a TableDataset,
-    ``list[Tensor]`` with ``output="tuple"``, and what ``collate_fn`` returns. All others are Any to them:
-    with ``text=`` or a transform, of an ImageFolder or a Subset, of a subclass, and of a dataset or loader
-    that an annotation names. A transform that you assign later does not change the type.
+    Type checkers know the batches of a dataset whose options say it, and of torch's Subset and random_split
+    of one: ``dict[str, Tensor]`` of a TableDataset or `IterableDataset.from_table`, ``list[Tensor]`` with
+    ``output="tuple"``, and what ``collate_fn`` returns. Those of an ImageFolder are ``list[Tensor]`` or
+    ``dict[str, Tensor]`` where the signature of its transform says that it returns a Tensor (a label is an
+    int with ``batch_size=None``), else ``list[Any]`` or ``dict[str, Any]``. All others are Any to them: with
+    ``text=`` or a transform of rows, of an ImageFiles or a ConcatDataset, of a subclass, and of a dataset or
+    loader that an annotation names. A transform that you assign later does not change the type.
 
     Threads may share an iterator: each batch is handed out once. torch's own machinery may lose a Ctrl-C,
     which CPython swallows in a callback at a fork; the engine starts no process.
@@ -142,8 +163,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
     @checked
     def __init__(
-        self: DataLoader[Given, Function],
-        dataset: Samples[Given],
+        self: DataLoader[Any, Given, Function],
+        dataset: Given,
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
@@ -178,6 +199,9 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         self._recent = RecentBatches()  # of the last iterator
         self._state: dict[str, Any] | None = None  # what the next iterator goes on from
         self._skips = NO_SKIPS  # of the next iterator
+        # integrations sets them. A framework takes a batch ahead, and restores the process's generators:
+        self._ahead_by_one = False
+        self._state_of_all = False  # it saves one state for all ranks
         self._idle = Idle()
         self._counts = Counts()
         self._stacking = Stacking(dataset)
@@ -255,7 +279,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
             found.append(path_cache.current.kept)
         return [one for one in found if one is not None]
 
-    def stats(self) -> dict[str, Any]:
+    @checked
+    def stats(self, *, ranks: bool = False) -> dict[str, Any]:
         """What this loader has done since it was made, and in its last epoch. Costs some 0.1 ms.
 
         It is counted always, at less than a hundredth of the time. Worker processes keep their own counts,
@@ -302,11 +327,18 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
             One picture in 13 is measured in such detail, and the time of all is divided in its proportions.
 
+        Args:
+            ranks: also ``ranks``, what each rank of torch.distributed has waited since its last `iter`: a
+                list of dicts (``rank``, ``host``, ``batches``, ``seconds``, ``wait_seconds``), the longest
+                wait first. The others wait for that rank. All must call it, as any collective.
+
         Example:
             >>> for batch in loader: ...
             >>> loader.stats()["epoch"]["wait_seconds"]
+            >>> loader.stats(ranks=True)["ranks"][0]["host"]  # the slow one
         """
-        return self._counts.told(self._thread_count())
+        told = self._counts.told(self._thread_count())
+        return {**told, "ranks": waits_of_ranks(told["epoch"])} if flag("ranks", ranks) else told
 
     def _thread_count(self) -> int:
         """The engine's threads that work for this loader; 0 before it has begun, or on torch's machinery."""
@@ -359,14 +391,15 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         """
         if self._state is not None:
             return with_skips(self._state, self._skips)
-        return state_of_loader(self, self._newest(), self._recent)
+        state = state_of_loader(self, self._newest(), self._recent)
+        return of_all_ranks(state) if self._state_of_all and has_ranks() else state
 
     def state_after(self, batch: Any) -> dict[str, Any]:
         """`state_dict` behind a batch that was handed out earlier in this epoch, for loops that read ahead.
 
         Gradient accumulation, Accelerate and Ray Train's wrapper take batches before the loop trains on them.
         This is the state in which the next batch is the one behind ``batch``. Samples are drawn again as they
-        were; where the loop itself draws from the same generators, those have the states that they have now.
+        were; what the loop itself draws from the same generators goes on from where it stands now.
         A collate function that draws in this process (``num_workers=0``) goes on with those too.
 
         A batch is known by its tensors: the batch itself will do, and any list or dict that they were put
@@ -399,8 +432,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         The states of torchdata's StatefulDataLoader are taken too. They have the order and no generators:
         samples draw as these are when the next iterator begins.
 
-        An epoch of which all batches were handed out has none left: the next iterator ends at once. If it had
-        ended, the next epoch begins.
+        An epoch of which all batches were handed out has none left: the next iterator ends at once, unless
+        the sampler is told of another epoch before its first batch. If it had ended, the next epoch begins.
 
         Args:
             state: of `state_dict`; an empty one does nothing.
@@ -481,7 +514,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
         skips = self._skips or getattr(self._newest(), "skips", NO_SKIPS)
         return count - skips.count(0, count)
 
-    def __enter__(self) -> DataLoader[Sample, Collate]:
+    def __enter__(self) -> DataLoader[Sample, Source, Collate]:
         return self
 
     def __exit__(
@@ -524,7 +557,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
                 copies = WorkerCopies(collate)
             except NotNative as why:
                 return Reason(f"collate_fn={called(collate)} needs processes of its own: {why}"), None
-            if not only_seeds(init):
+            if init is not None and seeder(init) is None:
                 return Reason(f"worker_init_fn={called(init)} does more than seed, in worker processes"), None
         with as_in_workers(self.num_workers):
             return resolve(self.dataset), copies
@@ -532,27 +565,37 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
     if TYPE_CHECKING:
 
         @overload  # type: ignore[override]  # torch's iterators say nothing of their batches
+        def __iter__(self: DataLoader[Any, object, Unknown]) -> Iterator[Any]: ...
+        @overload
+        def __iter__(self: DataLoader[Any, NativeDataset[SampleOf[Known]], None]) -> Batches[Known]: ...
+        @overload
         def __iter__(
-            self: DataLoader[Any, Unknown]
-            | DataLoader[Unknown, None]
-            | DataLoader[dict[str, Unknown], None]
-            | DataLoader[tuple[Unknown, ...], None]
-            | DataLoader[tuple[Unknown, torch.Tensor], None]
-            | DataLoader[tuple[torch.Tensor, Unknown], None],
+            self: DataLoader[Any, IterableSourceDataset[SampleOf[Known]], None],
+        ) -> Batches[Known]: ...
+        @overload
+        def __iter__(self: DataLoader[Any, Subset[SampleOf[Known]], None]) -> Batches[Known]: ...
+        @overload
+        def __iter__(
+            self: DataLoader[Any, Samples[Unknown], None]
+            | DataLoader[Any, Samples[dict[str, Unknown]], None]
+            | DataLoader[Any, Samples[tuple[Unknown, ...]], None]
+            | DataLoader[Any, Samples[tuple[Unknown, torch.Tensor]], None]
+            | DataLoader[Any, Samples[tuple[torch.Tensor, Unknown]], None]
+            | DataLoader[Any, Samples[tuple[object, object, object, Unpack[tuple[object, ...]]]], None]
+            | DataLoader[Any, Samples[NamedFields], None],
         ) -> Iterator[Any]: ...
         @overload
         def __iter__(
-            self: DataLoader[dict[str, torch.Tensor], None],
+            self: DataLoader[Any, Samples[dict[str, torch.Tensor]], None],
         ) -> Iterator[dict[str, torch.Tensor]]: ...
         @overload
         def __iter__(
-            self: DataLoader[tuple[torch.Tensor, ...], None]
-            | DataLoader[tuple[torch.Tensor, torch.Tensor], None],
+            self: DataLoader[Any, Samples[tuple[torch.Tensor, ...]], None],
         ) -> Iterator[list[torch.Tensor]]: ...
         @overload
-        def __iter__(self: DataLoader[Any, None]) -> Iterator[Any]: ...
+        def __iter__(self: DataLoader[Any, object, None]) -> Iterator[Any]: ...
         @overload
-        def __iter__(self: DataLoader[Any, Callable[[list[Any]], Made]]) -> Iterator[Made]: ...
+        def __iter__(self: DataLoader[Any, object, Callable[[list[Any]], Made]]) -> Iterator[Made]: ...
         @overload
         def __iter__(self) -> Iterator[Any]: ...
 
@@ -579,9 +622,22 @@ class DataLoader(TorchDataLoader[Sample], Collating[Collate]):
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         state = None if self._state is None else check(self, self._state)
+        if state is not None and self._ahead_by_one:
+            state = ahead_by_one(state)
         if state is not None and comes_first(state):
             put(self, state)
             state = None
+        if state is not None and is_over(state) and epoch_of(self) is not None:
+            return cast(_BaseDataLoaderIter, Over(self, partial(self._behind_last, state)))
+        return self._begin(state)
+
+    def _behind_last(self, state: dict[str, Any], same: bool) -> _BaseDataLoaderIter:
+        """Behind the last batch of an epoch: the iterator that ends, or that of a new epoch."""
+        if not same:
+            put(self, state)
+        return self._begin(state if same else None)
+
+    def _begin(self, state: dict[str, Any] | None) -> _BaseDataLoaderIter:
         iterator = self._new_iterator(state)
         self._latest, self._state = weakref.ref(iterator), None
         self._recent = getattr(iterator, "_recent", RecentBatches())

@@ -12,6 +12,7 @@ from . import errors
 from ._core.memory import Room, RoomMemory
 from ._core.units import many, size
 from ._loader.batch_source import Line
+from ._loader.batch_types import Kind
 from ._tables import blocks
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, BlockPermutation
@@ -31,7 +32,7 @@ from ._tables.window import Window
 from ._tables.window_batches import Some
 
 
-class TableRows(BlockStream):
+class TableRows(BlockStream[Kind]):
     """Rows of tables, decoded in pieces: see :meth:`gofast.IterableDataset.from_table`."""
 
     def __init__(self, files: TableOptions, samples: SampleOptions, options: StreamOptions) -> None:

@@ -16,7 +16,7 @@ from . import errors
 from ._core.arguments import checked
 from ._core.memory import Layout, MappedMemory
 from ._core.numbers import DType
-from ._loader.batch_types import DictForm, Options, TargetTransform, Texts, Transform
+from ._loader.batch_types import DictForm, Kind, Options, SampleOf, TargetTransform, Texts, Transform
 from ._loader.classes import Classes, LabelType
 from ._loader.core_dataset import IntArray
 from ._loader.native_dataset import NativeDataset, origins, overridden
@@ -38,7 +38,7 @@ from ._tables.value_range import check_range
 from .arrays import ArrayDataset
 
 
-class TableDataset(TextRows[Options]):
+class TableDataset(TextRows[Options, Kind]):
     """Map-style dataset over the rows of a table, decoded once, in parallel.
 
     It works with ``torch.utils.data.DataLoader``, and with :class:`gofast.DataLoader`,
@@ -168,7 +168,10 @@ class TableDataset(TextRows[Options]):
 
     @checked
     def __init__(
-        self: TableDataset[tuple[DictForm, Transform, TargetTransform, Texts]],
+        self: TableDataset[
+            tuple[DictForm, Transform, TargetTransform, Texts],
+            SampleOf[tuple[DictForm, Transform, TargetTransform, Texts]],
+        ],
         path: Path | Iterable[Path],
         *,
         label: Label = DEFAULT_LABEL,
@@ -300,12 +303,12 @@ class TableDataset(TextRows[Options]):
         if _identity(self._memory.layout) != expected:
             raise errors.ChangedError(f"{self._source.path!r} is another table than when it was pickled")
 
-    def __copy__(self) -> TableDataset[Options]:
+    def __copy__(self) -> TableDataset[Options, Kind]:
         made = type(self).__new__(type(self))
         made.__dict__.update(super().__getstate__() | {"_of_pictures": None})
         return made
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TableDataset[Options]:
+    def __deepcopy__(self, memo: dict[int, Any]) -> TableDataset[Options, Kind]:
         for shared in (self._memory, self._texts, self._source.text):
             memo[id(shared)] = shared  # nobody writes to them: copies in one process share them
         made = memo[id(self)] = self.__copy__()

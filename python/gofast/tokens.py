@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from ._core.numbers import type_name
 from ._core.patterns import Paths, files_of
 from ._core.reason import Reason
 from ._loader.batch_source import BatchSource, Line, SampleForm, row_index_error
+from ._loader.batch_types import Kind, SampleOf
 from ._loader.batcher import Batcher
 from ._loader.core_dataset import CoreDataset, IntArray, joined
 from ._loader.destination import own_batcher
@@ -34,7 +35,7 @@ from ._tables.token_files import TYPES, TokenFile, TokenFileOptions, windows
 __all__ = ["LengthGroupedSampler", "Text", "TokenDataset"]
 
 
-class TokenDataset(NativeDataset):
+class TokenDataset(NativeDataset[Kind]):
     """Map-style dataset over packed tokens: one long array of integers in a file, as nanoGPT writes it.
 
     Sample ``i`` is ``(x, y)``, int64 tensors [block_size]: the tokens from ``i * stride`` on, and those one
@@ -73,7 +74,7 @@ class TokenDataset(NativeDataset):
 
     @checked
     def __init__(
-        self,
+        self: TokenDataset[SampleOf[tuple[Literal["tuple"], None, None, None]]],
         paths: Paths,
         block_size: int,
         *,
@@ -107,7 +108,7 @@ class TokenDataset(NativeDataset):
     def __len__(self) -> int:
         return int(self._ends[-1])
 
-    def __getitem__(self, index: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    def __getitem__(self, index: Any) -> tuple[torch.Tensor, torch.Tensor]:  # type: ignore[override]
         """The sample at an index, negative from the end."""
         sample, count = operator.index(index), len(self)
         if not -count <= sample < count:

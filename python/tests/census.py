@@ -35,9 +35,9 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 70_042,
-    "lines: tests": 56_419,
-    "lines: benchmarks": 7_910,
+    "lines: library": 70_387,
+    "lines: tests": 57_172,
+    "lines: benchmarks": 7_974,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`

@@ -38,8 +38,8 @@ func (r *reader) recognise(s *sample) error {
 					"over the wrong cells; drop it from the rows, or add one to the header and choose columns=", r.delim))
 			}
 			if columns == 1 {
-				return r.fail(errs.ErrSchema, fmt.Sprintf("the header has one name and the rows have two cells: say decimal=\",\" if %q "+
-					"is a decimal comma, or name both columns", r.delim)).AtRow(0, "")
+				return r.fail(errs.ErrSchema, fmt.Sprintf("the header has one name and the rows have two cells: say skiprows= if a title "+
+					"or comments stand before the table, decimal=\",\" if %q is a decimal comma, or name both columns", r.delim)).AtRow(0, "")
 			}
 			columns++
 		}

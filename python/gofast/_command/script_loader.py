@@ -154,7 +154,7 @@ def loader_of(script: str, arguments: Sequence[str], patience: float = 15.0) -> 
     before = sys.argv, sys.path[:]
     try:
         for kind, iterate in originals:
-            kind.__iter__ = seen.watch(iterate)  # type: ignore[method-assign]
+            kind.__iter__ = seen.watch(iterate)  # type: ignore[assignment, method-assign]
         sys.argv = [script, *arguments]
         sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
         with opened_files.noted(opened_files.by_script), seen.looking:

@@ -10,6 +10,7 @@ from typing import Any
 from .. import errors
 from .._core.arguments import checked
 from .._core.picture_operations import Scan
+from .._loader.batch_types import Kind
 from .._loader.classes import Classes, in_order, numbered, unknown
 from . import torchvision_datasets
 from .file_index import Files
@@ -18,7 +19,7 @@ from .torchvision_datasets import IMG_EXTENSIONS
 from .vision_dataset import VisionDataset
 
 
-class FolderDataset(VisionDataset):
+class FolderDataset(VisionDataset[Kind]):
     """torchvision's DatasetFolder. Base class of ImageFolder; some subclasses of that call this ``__init__``.
 
     Args:

@@ -18,6 +18,7 @@ from .._core.generators import Generators
 from .._core.indices import listed
 from .._core.reason import Reason
 from .._loader.batch_source import Line, Output, called, check_callable, row_index_error
+from .._loader.batch_types import Kind
 from .._loader.changes import changes
 from .._loader.core_dataset import IntArray
 from .._loader.draws import BatchPosition
@@ -39,7 +40,7 @@ from .plan_stamp import PlanStamp
 from .source_columns import NumberColumn, PathColumn
 
 
-class ImageDataset(NativeDataset):
+class ImageDataset(NativeDataset[Kind]):
     """A map-style dataset over picture files. Base class.
 
     Indexing gives one sample for an int, as torchvision would. Batches are made by the core where the

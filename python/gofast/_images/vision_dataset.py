@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .._core.arguments import checked
+from .._loader.batch_types import Kind
 from . import torchvision_datasets
 from .image_dataset import ImageDataset
 from .listing import Listing
@@ -15,7 +16,7 @@ from .options import PictureOptions
 Self = TypeVar("Self", bound="VisionDataset")
 
 
-class VisionDataset(ImageDataset):
+class VisionDataset(ImageDataset[Kind]):
     """Picture files with the attributes of torchvision's datasets. Base class."""
 
     root: Any

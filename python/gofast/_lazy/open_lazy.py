@@ -23,6 +23,9 @@ from .source import MAX_FILE_BYTES, Source, Unread, counts
 _HEAD_BYTES = 16 << 10  # headers are longer where they have a small picture, or a profile
 _MODES = {1: "L", 3: "RGB"}  # by the components
 _NO_JPEGS = frozenset(["BMP", "DIB", "GIF", "PPM", "PNG", "WEBP"])  # Pillow's formats that refuse a JPEG
+# Those that read the file first, and refuse it all the same. Not PCD and Spider: one is known by bytes in the
+# middle, the other by numbers that a JPEG may have too.
+_READERS = {name: f"PIL.{name.title()}ImagePlugin" for name in ("IM", "IMT", "IPTC", "TGA")}
 _as_given: list[bool] = []  # what the first path has shown
 
 by_pillow = Image.open  # as it was before anybody put something in its place
@@ -123,7 +126,7 @@ def _named(file: Any) -> tuple[str, Stamp] | tuple[None, None]:
 
 def _header(name: str, data: bytes, size: int) -> tuple[Unread, int] | None:
     """What the core reads, and where it ends."""
-    made = codecs.capsule().jpeg_header(data, size) if _is_pillows_turn() else None
+    made = codecs.capsule().jpeg_header(data, size) if _is_pillows_turn(data) else None
     if made is None or made[2] not in _MODES:
         return None
     width, height, components, end = made
@@ -132,14 +135,30 @@ def _header(name: str, data: bytes, size: int) -> tuple[Unread, int] | None:
     return Unread(name, (width, height), _MODES[components], data[:end]), end
 
 
-def _is_pillows_turn() -> bool:
-    """Whether Pillow would give a JPEG to its own class: others register formats too."""
+def _is_pillows_turn(data: bytes) -> bool:
+    """Whether Pillow would give this JPEG to its own class: others register formats too.
+
+    It asks each format, in the order in which they were imported: TIFF's first where a script imports that.
+    """
     if "JPEG" not in Image.ID:
         Image.preinit()
-    if Image.OPEN.get("JPEG") != (JpegImagePlugin.jpeg_factory, JpegImagePlugin._accept):
+    ours = JpegImagePlugin.jpeg_factory, JpegImagePlugin._accept
+    if "JPEG" not in Image.ID or Image.OPEN.get("JPEG") != ours:
         return False
-    before = Image.ID[: Image.ID.index("JPEG")] if "JPEG" in Image.ID else [""]
-    return all(name in _NO_JPEGS for name in before)
+    before = Image.ID[: Image.ID.index("JPEG")]
+    return not any(name not in _NO_JPEGS and _may_take(name, data[:16]) for name in before)
+
+
+def _may_take(name: str, prefix: bytes) -> bool:
+    """Whether a format takes a JPEG that begins so, or would have to read more of it to know."""
+    factory, accept = Image.OPEN[name]
+    if accept is None:
+        return getattr(factory, "__module__", "") != _READERS.get(name)
+    try:
+        taken = accept(prefix)
+    except Exception:  # Pillow knows what to make of it
+        return True
+    return bool(taken) and not isinstance(taken, str)  # a text says why not
 
 
 def _names_as_given(path: str) -> bool:

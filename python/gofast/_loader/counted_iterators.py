@@ -28,8 +28,8 @@ from .collation import unsent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling
 from .order import begin
-from .recent_batches import RecentBatches
-from .resume import put, seed_anew, warn_of_draws, warn_of_processes
+from .recent_batches import Between, RecentBatches
+from .resume import Then, put, seed_anew, warn_of_draws, warn_of_processes
 from .schedule import begun
 from .stacking import Stacking
 from .torchs_lists import TorchsLists
@@ -68,6 +68,7 @@ class _Counting(_BaseDataLoaderIter):
         self._begun = begun(loader._index_sampler)
         self._lists: TorchsLists | None = None
         self._resumed = None if state is None else (loader, state)
+        self._then = None if state is None else Then.of(state, loader.num_workers)
         epoch = None if state is None or state["place"] != "inside" else state["epoch"]
         iterated = isinstance(loader.dataset, IterableDataset)
         self._sought = epoch if iterated else None  # where an iterable dataset stood
@@ -115,7 +116,7 @@ class _Counting(_BaseDataLoaderIter):
         """How many batches came behind one that was handed out; raises as RecentBatches does."""
         return self._recent.behind(batch, 0)
 
-    def _behind(self, back: int) -> AbstractContextManager[None]:
+    def _behind(self, back: int) -> AbstractContextManager[Between]:
         return nullcontext()
 
     def _state(self, back: int = 0) -> dict[str, Any] | None:
@@ -173,12 +174,15 @@ class _Counting(_BaseDataLoaderIter):
             if self._lengths:
                 self._lengths.popleft()
                 self._recent.lost()
+                self._then = self._then and self._then.give()
             if self._lists is not None:
                 self._lists.give()
             raise
         if self._lists is not None:
             self._lists.give()
         self._recent.add(batch)
+        if self._then is not None:
+            self._then = self._then.give()
         ns = time.perf_counter_ns() - began
         self._counts.span("wait", began, ns)
         late = ns > _READY_NS or here

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from torch.cuda import OutOfMemoryError
@@ -27,7 +27,7 @@ from ..errors import ChangedError, UnsupportedError
 from .changes import changes
 from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, Given, InFlight, index_of, raised
 from .order import Listed, Order, Pull, begin
-from .recent_batches import MOST, RecentBatches
+from .recent_batches import MOST, Between, RecentBatches
 from .schedule import DrawnOrder
 from .skips import NO_SKIPS, Skips
 
@@ -473,9 +473,14 @@ class Epoch:
             "workers": None if self._workers is None else self._queue.told(self._workers, past),
         }
 
-    def behind(self, back: int) -> AbstractContextManager[None]:
+    @contextmanager
+    def behind(self, back: int) -> Iterator[Between]:
         """A context in which the generators are as they were before so many batches were drawn for here."""
-        return self._queue.behind(self._latest(self._lists(back)))
+        lists, skips = self._lists(back), self._order.skips
+        with self._queue.behind(self._latest(lists)) as between:
+            # Behind a skipped list no loop has drawn.
+            first = self.given - lists
+            yield between and [one for at, one in enumerate(between, first) if not skips.run(at)[0]]
 
     def _lists(self, back: int) -> int:
         """How many lists the last batches came of, with those between them that were skipped."""

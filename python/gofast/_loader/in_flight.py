@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._core.generators import Generators
 from .._core.indices import index_list
 from .draws import BatchPosition, Undrawn
 from .order import Pull
+from .recent_batches import Between
 from .speculation import Speculation
 
 if TYPE_CHECKING:
-    from .._core.generators import Generators
     from .collation import Collation
     from .draws import Draws
     from .iterator_stream import IteratorStream
@@ -293,18 +294,25 @@ class InFlight:
         return told
 
     @contextmanager
-    def behind(self, given: Sequence[Given]) -> Iterator[None]:
-        """A context in which this process's generators are as before it drew for these lists."""
-        first = next((one.before for one in given if one.before is not None), None)
-        if first is None or self.draw is None or self.draw.early or not self._follows:
-            yield
+    def behind(self, given: Sequence[Given]) -> Iterator[Between]:
+        """A context in which this process's generators are as before it drew for these lists.
+
+        Yields their states before each of the later lists, None for one that was not drawn for. None alone:
+        nothing was drawn here.
+        """
+        drawn, draw = any(one.before is not None for one in given), self.draw
+        if not drawn or draw is None or draw.early or not self._follows:
+            yield None
             return
-        now = self.draw.state()
-        self.draw.rewind(first, array("q"))
+        now, states = draw.state(), list[dict[str, Any] | None]()
         try:
-            yield
+            for one in reversed(given):
+                if one.before is not None:
+                    draw.rewind(one.before, array("q"))
+                states.append(None if one.before is None else Generators.now().plain())
+            yield states[-2::-1]
         finally:
-            self.draw.rewind(now, array("q"))
+            draw.rewind(now, array("q"))
 
 
 def index_of(pull: Pull) -> Any:

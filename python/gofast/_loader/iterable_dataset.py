@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torch.utils.data import IterableDataset
 
 from .batch_source import Line
+from .batch_types import Kind
 
 if TYPE_CHECKING:
     from .counts import Counts
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Make = Callable[[], Any]
 
 
-class IterableSourceDataset(IterableDataset[Any]):
+class IterableSourceDataset(IterableDataset[Kind]):
     """Base class of gofast.IterableDataset, of its streams of files, and for the loader and explain."""
 
     _makes_batches = False  # `_batches` has whole batches

@@ -22,9 +22,10 @@ from .batcher import forked
 from .collation import Collation, Unmade
 from .epoch import Epoch
 from .order import Listed, Order, beginnings
-from .recent_batches import RecentBatches
-from .resume import draws_anew, put, seed_anew, warn_of_draws
+from .recent_batches import Between, RecentBatches
+from .resume import Then, draws_anew, put, seed_anew, warn_of_draws
 from .schedule import begun, draw_order
+from .seeding import seeder
 from .skips import NO_SKIPS, Skips
 from .workers import Workers
 
@@ -68,6 +69,7 @@ class NativeIterator(_BaseDataLoaderIter):
         self._init_error: Exception | None = None
         self._epoch: Epoch | None = None
         self._resumed: dict[str, Any] | None = None  # what its epoch goes on from, until that begins
+        self._then = None if state is None else Then.of(state, loader.num_workers)
         self._recent = RecentBatches()
         self._moving: Any = None  # what moves its batches to a device, weakly
         self._lost = 0  # batches of its epoch that it did not hand out: they came before, or failed
@@ -104,8 +106,10 @@ class NativeIterator(_BaseDataLoaderIter):
         """What stands for torch's workers. The loader's worker_init_fn only seeds."""
         workers = Workers(int(self._base_seed), loader.num_workers, self._dataset)
         if loader.worker_init_fn is not None:
+            seed = seeder(loader.worker_init_fn)
+            assert seed is not None
             try:
-                workers.begin(loader.worker_init_fn)
+                workers.begin(seed)
             except Exception as error:  # torch's workers send it instead of a batch
                 self._init_error = error
         return workers
@@ -216,12 +220,15 @@ class NativeIterator(_BaseDataLoaderIter):
                 self._lost += 1
                 if epoch.marks:
                     self._recent.lost()
+                self._then = self._then and self._then.give()
             raise
         self._num_yielded += 1
         if self._pin_memory and not self._on_device:
             batch = _pin_memory(batch, self._pin_memory_device)
         if epoch.marks:
             self._recent.add(batch)
+        if self._then is not None:
+            self._then = self._then.give()
         return batch
 
     def _unknown(self) -> int:
@@ -282,7 +289,7 @@ class NativeIterator(_BaseDataLoaderIter):
         """How many batches came behind one that was handed out; raises as RecentBatches does."""
         return self._recent.behind(batch, 0 if self._epoch is None else self._epoch.left)
 
-    def _behind(self, back: int) -> AbstractContextManager[None]:
+    def _behind(self, back: int) -> AbstractContextManager[Between]:
         """A context in which generators are as before the last batches; see Epoch.behind."""
         return nullcontext() if self._epoch is None else self._epoch.behind(back)
 

@@ -14,13 +14,14 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from .._core.indices import picked_from
 from .._core.reason import Reason
 from .batch_source import BatchSource, Line, Mapped
+from .batch_types import Kind
 from .changes import changes
 from .core_dataset import CoreDataset, IntArray
 from .counts import Keeps
 from .transfer_format import StoredTable, TransferFormat
 
 
-class NativeDataset(Dataset[Any]):
+class NativeDataset(Dataset[Kind]):
     """A dataset whose batches the engine can make: a table's rows, or pictures.
 
     `resolve` knows them by this class, and imports nothing: a module that another thread was importing when

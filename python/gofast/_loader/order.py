@@ -116,7 +116,7 @@ class Listed(Order):
 
     def __init__(self, sampler: Any, lists: Iterator[Any], begun: dict[str, Any] | None = None) -> None:
         self._sampler, self._lists = sampler, lists
-        self._begun = begun
+        self._begun, self._numbers = begun, _numbers(sampler)
         self._first: dict[str, Any] = {}  # what they told before the first pull: others may draw in between
         self._at = 0  # lists that were asked for
 
@@ -139,19 +139,38 @@ class Listed(Order):
         """See Order."""
         if self._begun is None:
             raise errors.UnsupportedError("the sampler was changed in this epoch: its place cannot be kept")
-        return {"begun": self._begun, "first": self._first, "at": self._at}
+        return {
+            "begun": self._begun,
+            "first": self._first,
+            "at": self._at,
+            "each": samples_of_list(self._sampler),
+            "numbers": self._numbers,
+        }
 
     def load(self, state: dict[str, Any]) -> None:
         """See Order."""
-        self._begun, self._first = state["begun"], state["first"]
+        self._begun, self._first, self._numbers = state["begun"], state["first"], state["numbers"]
+        _put_numbers(self._sampler, state["numbers"])
         begin(self._sampler, state["begun"])
         self._lists = iter(self._sampler)
         if state["at"]:
             begin(self._sampler, state["first"])
-        self._at = state["at"]
+        self._at = self._lists_before(state)
         for _ in range(self._at):
             with suppress(Exception):  # it came in its turn
                 next(self._lists)
+
+    def _lists_before(self, state: dict[str, Any]) -> int:
+        """How many lists of this sampler had the samples that came before the state."""
+        lists, before, now = state["at"], state["each"], samples_of_list(self._sampler)
+        if None in (before, now) or before == now or not lists:
+            return int(lists)
+        found, rest = divmod(lists * before, now)
+        if rest:
+            raise errors.UnsupportedError(
+                f"{lists * before} samples of all ranks came before: no whole number of batches of {now}"
+            )
+        return int(found)
 
 
 class Slice(Order):
@@ -228,6 +247,37 @@ class Slice(Order):
         self._front = list(state["front"])
 
 
+def _samplers(sampler: Any) -> Iterator[Any]:
+    """A batch sampler, what it takes its batches or indices from, and so on."""
+    while sampler is not None:
+        yield sampler
+        sampler = getattr(sampler, "batch_sampler", None) or getattr(sampler, "sampler", None)
+
+
+def _numbers(sampler: Any) -> list[dict[str, int]]:
+    """What samplers count, and what Accelerate's seeds itself with."""
+    found = []
+    for one in _samplers(sampler):
+        own = vars(one) if hasattr(one, "set_epoch") and hasattr(one, "__dict__") else {}
+        found.append({name: own[name] for name in ("epoch", "initial_seed") if type(own.get(name)) is int})
+    return found
+
+
+def _put_numbers(sampler: Any, numbers: list[dict[str, int]]) -> None:
+    for one, told in zip(_samplers(sampler), numbers, strict=False):
+        for name, value in told.items():
+            setattr(one, name, value)
+
+
+def samples_of_list(sampler: Any) -> int | None:
+    """How many samples of all ranks one list of a batch sampler stands for; None: nobody knows."""
+    size: int | None = getattr(sampler, "batch_size", None)
+    if size is None:
+        return None
+    shared = 1 if getattr(sampler, "split_batches", False) else getattr(sampler, "num_processes", 1)
+    return size * shared * int(getattr(getattr(sampler, "sampler", None), "num_replicas", 1))
+
+
 def run(samples: int, rank: int, world: int, even: Even | None) -> range:
     """The positions that one of several ranks gets of so many; those behind the last are the first again.
 
@@ -268,6 +318,7 @@ def begin(sampler: Any, told: dict[str, Any]) -> None:
     """Gives them the states that `beginnings` told."""
     if "mix" in told and _mixes(sampler):
         sampler.sampler._mix_on(told["mix"])
-    Generators.of(told["process"]).put()
+    if told["process"] is not None:  # a state of all ranks has none
+        Generators.of(told["process"]).put()
     for one, state in zip(owned(sampler), told["own"], strict=True):
         put_state(one, state)

@@ -1,8 +1,9 @@
-"""How many ranks there are, and which one this process is."""
+"""How many ranks there are, which one this process is, and how long each has waited."""
 
 from __future__ import annotations
 
 import os
+import socket
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -70,3 +71,17 @@ def _of_mesh(world: Any, mesh: DeviceMesh) -> tuple[int, int]:
     if world not in (None, "auto", size):
         raise errors.OptionError(f"num_replicas={world!r}, but the DeviceMesh has {size} ranks")
     return size, rank
+
+
+def waits_of_ranks(epoch: dict[str, Any]) -> list[dict[str, Any]]:
+    """What each rank's loader counted in an epoch, the longest wait first. A collective call."""
+    dist = torch.distributed
+    found = _of_launcher() if dist.is_available() and dist.is_initialized() else None
+    world, rank = found or (1, 0)
+    own = {"rank": rank, "host": socket.gethostname()}
+    own.update((name, epoch[name]) for name in ("batches", "seconds", "wait_seconds"))
+    ranks: list[Any] = [own]
+    if world > 1:
+        ranks = [None] * world
+        dist.all_gather_object(ranks, own)
+    return sorted(ranks, key=lambda one: -one["wait_seconds"])

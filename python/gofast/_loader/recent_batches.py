@@ -5,18 +5,29 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from torch import Tensor
 
 from .. import errors
 
-if TYPE_CHECKING:
-    from .epoch import Epoch
-    from .torchs_lists import TorchsLists
-
 MOST = 64  # batches that are remembered, or a few more
 _DEPTH = 4  # of lists in lists that may hold tensors
+
+
+# Generators' states behind batches that were taken ahead, as `InFlight.behind` says.
+Between = list[dict[str, Any] | None] | None
+
+
+class Ended(Protocol):
+    """An epoch that has ended: that of the engine, or torch's."""
+
+    def state(self, back: int) -> dict[str, Any]:
+        """Behind an earlier batch: so many came behind it."""
+
+    def behind(self, back: int) -> AbstractContextManager[Between]:
+        """A context in which generators are as they were before so many batches were drawn for."""
 
 
 class RecentBatches:
@@ -30,7 +41,7 @@ class RecentBatches:
         ended: the epoch, if it has ended: a loop that reads ahead works on when the iterator is gone.
     """
 
-    ended: Epoch | TorchsLists | None = None
+    ended: Ended | None = None
 
     def __init__(self) -> None:
         # Of one batch each, or the labels of a flight's batches.

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from .. import errors
 from .._core.generators import Generators, owned, put_state, state_of, unpacked
 from .._core.warn import warn
-from .order import begin, beginnings
+from .order import begin, beginnings, samples_of_list
 from .recent_batches import RecentBatches
 from .skips import NO_SKIPS, Skips
 from .torchdata_state import epoch_of, is_torchdatas
@@ -22,23 +22,57 @@ _SHORT = 16  # entries of a tuple that may hold arrays: Python's generator has 6
 
 
 def state_of_loader(
-    loader: DataLoader[Any], iterator: Any, recent: RecentBatches, *batch: Any
+    loader: DataLoader[Any], iterator: Any, recent: RecentBatches, *batch: Any, back: int = 0
 ) -> dict[str, Any]:
     """See DataLoader.state_dict; with a batch, DataLoader.state_after.
 
     Args:
         iterator: the last one; None: there is none any more.
         recent: its batches.
+        back: how many of its last batches the caller took ahead, and gave nobody yet.
     """
-    back = _came_behind(iterator, recent, batch)
+    back = back or _came_behind(iterator, recent, batch)
     if not back:
         return _now(loader, iterator)
     if iterator is not None:
-        with iterator._behind(back):
-            return _now(loader, iterator, iterator._state(back))
-    assert recent.ended is not None
-    with recent.ended.behind(back):
-        return _now(loader, iterator, recent.ended.state(back), recent.ended)
+        behind, told, source = iterator._behind, iterator._state, iterator
+    else:
+        assert recent.ended is not None
+        behind, told, source = recent.ended.behind, recent.ended.state, recent.ended
+    now = Generators.now().plain()
+    with behind(back) as between:
+        state = _now(loader, iterator, told(back), source)
+        if between is not None:
+            state["then"] = _plain([*between, now]) + (state["then"] or [])
+        return state
+
+
+class Then:
+    """The process's generators behind each batch that a loop had taken ahead, when it has it again.
+
+    Between these batches, and behind the last one, the loop drew from the same generators.
+
+    Args:
+        states: of the generators, behind the next batch, the one behind that, and so on; None: they are as
+            that batch left them.
+    """
+
+    def __init__(self, states: list[dict[str, Any] | None]) -> None:
+        self.states = states
+
+    @classmethod
+    def of(cls, state: dict[str, Any], workers: int) -> Then | None:
+        """That of a state, in the rank that drew; None: the generators are as the next sample draws."""
+        if not state["then"] or draws_anew(state, workers):
+            return None
+        return cls([*state["then"]])
+
+    def give(self) -> Then | None:
+        """A batch was given, or has failed. Returns what is left."""
+        state = self.states.pop(0)
+        if state is not None:
+            Generators.of(state).put()
+        return self if self.states else None
 
 
 def _came_behind(iterator: Any, recent: RecentBatches, batch: tuple[Any, ...]) -> int:
@@ -70,6 +104,7 @@ def _now(
     """
     counted = None if iterator is None else iterator._counted
     inside = epoch is not None or (counted is not None and counted.runs)
+    then: Then | None = getattr(iterator, "_then", None)
     state: dict[str, Any] = {
         "gofast": _VERSION,
         "place": "inside" if inside else "before" if iterator is None else "after",
@@ -78,6 +113,7 @@ def _now(
         "now": beginnings(loader._index_sampler),
         "own": [state_of(one) for one in _others(loader)],
         "epoch": epoch,
+        "then": None if then is None else [*then.states],
         "unknown": None,
     }
     if epoch is None and (inside or (loader.persistent_workers and iterator is not None)):
@@ -92,6 +128,35 @@ def _now(
 def with_skips(state: dict[str, Any], skips: Skips) -> dict[str, Any]:
     """A copy of a state with the steps that its epoch leaves out."""
     return {**state, "skips": skips.ranges()} if skips else {**state}
+
+
+def of_all_ranks(state: dict[str, Any]) -> dict[str, Any]:
+    """The part of a state that is the same on all ranks: its order, but no draws."""
+
+    def without(told: dict[str, Any]) -> dict[str, Any]:
+        return {**told, "process": None} if told else told
+
+    epoch = state["epoch"]
+    if epoch is not None:
+        epoch = {**_without_lists(epoch), "workers": None}
+        order = epoch["order"]
+        epoch["order"] = {**order, **{n: without(order[n]) for n in ("begun", "first") if n in order}}
+    return {**state, "rank": None, "now": without(state["now"]), "epoch": epoch, "then": None}
+
+
+def _without_lists(epoch: dict[str, Any]) -> dict[str, Any]:
+    """The state of an epoch without lists that this rank's sampler gave ahead: it is asked for them again."""
+    if not epoch["ahead"]:
+        return epoch
+    order = {**epoch["order"], "at": epoch["order"]["at"] - len(epoch["ahead"])}
+    return {**epoch, "ahead": [], "pull_ahead": 0, "order": order}
+
+
+def ahead_by_one(state: dict[str, Any]) -> dict[str, Any]:
+    """The state for a loop that took one batch ahead, and has restored the generators that it had then."""
+    if state["place"] != "inside":
+        return {**state, "now": {**state["now"], "process": None}}
+    return {**state, "then": [Generators.now().plain()]}
 
 
 def check(loader: DataLoader[Any], state: Any) -> dict[str, Any]:
@@ -132,8 +197,14 @@ def _of_torchdata(loader: DataLoader[Any], state: dict[str, Any]) -> dict[str, A
         "now": beginnings(loader._index_sampler),
         "own": [state_of(one) for one in _others(loader)],
         "epoch": epoch,
+        "then": None,
         "unknown": None,
     }
+
+
+def is_over(state: dict[str, Any]) -> bool:
+    """Whether the last batch of its epoch was handed out, and nobody asked for more."""
+    return state["place"] == "inside" and bool((state["epoch"] or {}).get("order", {}).get("over"))
 
 
 def comes_first(state: dict[str, Any]) -> bool:
@@ -144,10 +215,14 @@ def comes_first(state: dict[str, Any]) -> bool:
 def put(loader: DataLoader[Any], state: dict[str, Any]) -> dict[str, Any] | None:
     """Gives the generators their states. Returns that of the epoch."""
     epoch, now = state["epoch"], state["now"]
-    if _rank() != state["rank"]:  # its draws are its own
+    if now["process"] is None or _rank() != state["rank"]:  # its draws are its own
         now = {**now, "process": Generators.now().plain()}
     if epoch is not None and draws_anew(state, loader.num_workers):
         epoch = {**epoch, "workers": None}
+    if epoch is not None and epoch.get("ahead"):
+        each = epoch["order"]["each"], samples_of_list(loader._index_sampler)
+        if _rank() != state["rank"] or (None not in each and each[0] != each[1]):
+            epoch = _without_lists(epoch)
     begin(loader._index_sampler, now)
     for one, told in zip(_others(loader), state["own"], strict=True):
         put_state(one, told)
@@ -173,8 +248,9 @@ def seed_anew(state: dict[str, Any]) -> int:
 
     That of the epoch would repeat what was drawn at its beginning.
     """
-    generator = torch.Generator()
-    generator.set_state(unpacked(state["now"]["process"]["torch"]))
+    generator, process = torch.Generator(), state["now"]["process"]
+    now = torch.get_rng_state() if process is None else unpacked(process["torch"])
+    generator.set_state(now)
     for more in (_rank(), 0):
         seed = int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
         generator.manual_seed((seed + more) % (1 << 63))
@@ -185,9 +261,10 @@ def warn_of_draws(state: dict[str, Any], workers: int) -> None:
     """Warns where samples draw, and what they would have drawn is not known."""
     if not draws_anew(state, workers):
         return
+    before = f"rank {state['rank']} with {_workers_of(state)} workers"
     warn(
-        f"the state is of rank {state['rank']} with {_workers_of(state)} workers, this is rank {_rank()} "
-        f"with {workers}: samples come in the same order, but what is drawn for them begins anew. Give a "
+        f"the state is of {'all ranks' if state['rank'] is None else before}, this is rank {_rank()} with "
+        f"{workers} workers: samples come in the same order, but what is drawn for them begins anew. Give a "
         'dataset rng="stateless" where draws must not depend on ranks and workers',
         once="resume: draws",
     )
@@ -215,9 +292,14 @@ def _length(loader: DataLoader[Any]) -> int | None:
         return None
 
 
-def _rank() -> int:
+def has_ranks() -> bool:
+    """Whether this is one of several ranks."""
     dist = torch.distributed
-    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+def _rank() -> int:
+    return torch.distributed.get_rank() if has_ranks() else 0
 
 
 def _plain(value: Any) -> Any:

@@ -184,15 +184,17 @@ class DrawnOrder(Order):
         Args:
             at: the list that the state is before; None: the next one, which torch may not have pulled yet.
         """
-        samples = self.samples_before(self.at if at is None else at)
+        at = self.at if at is None else at
+        samples, over = self.samples_before(at), at >= self.batches
         ranked = self._drawn.ranked
         if ranked is not None:
             told = ranked.state(samples)
-            return {"position": told["position"], "start": ranked.share.start, "sampler": told}
+            return {"position": told["position"], "start": ranked.share.start, "over": over, "sampler": told}
         if self._before is not None:
             self._before = packed(self._before)
         return {
             "position": samples * self._world,  # of all ranks
+            "over": over,
             "before": self._before,
             "seed": self._drawn.seed,
             "ended": self._drawn.at_end is None,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import functools
 import random
+import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,26 @@ _ATTRIBUTES = {"initial_seed", "seed", "random", "get_state", "utils", "data", "
 _ATTRIBUTES |= {"id", "num_workers"}  # of a WorkerInfo
 _IMPORTS = {"random", "numpy", "numpy.random", "torch", "torch.utils.data"}
 _NUMBERS = (int, float, str, type(None))
+
+
+def seeder(function: Any) -> Callable[[int], Any] | None:
+    """What this process calls in a worker's turn instead of a worker_init_fn; None: that does more than seed.
+
+    transformers' own also seeds the generators of each accelerator, which are a worker's there and this
+    process's here.
+    """
+    inner, keywords = (function.func, function.keywords) if type(function) is functools.partial else (0, {})
+    transformers = sys.modules.get("transformers.trainer_utils")
+    if transformers is not None and inner is transformers.seed_worker and not function.args:
+        return functools.partial(_as_transformers, **keywords)
+    return function if only_seeds(function) else None
+
+
+def _as_transformers(worker_id: int, num_workers: int, rank: int) -> None:
+    seed = num_workers * rank + torch.initial_seed() % 2**32
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.default_generator.manual_seed(seed)
 
 
 def only_seeds(function: Any) -> bool:

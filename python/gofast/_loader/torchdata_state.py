@@ -163,7 +163,7 @@ def _listed(loader: DataLoader[Any], at: int, generator: Any) -> dict[str, Any]:
             raise errors.UnsupportedError(
                 "this loader's sampler draws its order, and the state does not say from what"
             )
-    return {"begun": begun, "first": begun, "at": at}
+    return {"begun": begun, "first": begun, "at": at, "each": None, "numbers": []}
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import errors
 from .order import Listed, Order, begin, beginnings
-from .recent_batches import MOST
+from .recent_batches import MOST, Between
 from .schedule import DrawnOrder, draw_order
 
 
@@ -89,6 +89,6 @@ class TorchsLists:
             "workers": None,
         }
 
-    def behind(self, back: int) -> AbstractContextManager[None]:
+    def behind(self, back: int) -> AbstractContextManager[Between]:
         """See Epoch.behind: what a dataset in Python draws is not taken back."""
         return nullcontext()

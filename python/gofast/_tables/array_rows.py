@@ -16,7 +16,7 @@ from .._core import table_operations
 from .._core.numbers import OPAQUE
 from .._loader.batch import Batch, Rows
 from .._loader.batch_source import BatchSource, Line
-from .._loader.batch_types import Options
+from .._loader.batch_types import Kind, Options
 from .._loader.core_dataset import CoreDataset
 from .._loader.native_dataset import NativeDataset
 from .array_memory import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ArrayMemory, C
@@ -26,7 +26,7 @@ from .rows import RowDataset
 from .sample_options import SampleOptions
 
 
-class ArrayRows(RowDataset[Options]):
+class ArrayRows(RowDataset[Options, Kind]):
     """Rows of arrays [n, ...]: features, labels, and whatever belongs to them. Base class.
 
     Attributes:

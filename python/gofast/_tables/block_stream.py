@@ -12,6 +12,7 @@ from torch.utils.data import get_worker_info
 
 from .. import errors
 from .._core.arguments import checked
+from .._loader.batch_types import Kind
 from .._loader.counts import Counts
 from .._loader.iterable_dataset import IterableSourceDataset, Make
 from .._loader.order import Order, Slice, run
@@ -26,7 +27,7 @@ _ROWS = 512  # made at a time for torch's own DataLoader
 _OF_ROWS = {"classes", "class_to_idx", "missing_label", *SampleOptions.__dataclass_fields__} - {"output"}
 
 
-class BlockStream(IterableSourceDataset):
+class BlockStream(IterableSourceDataset[Kind]):
     """Rows that are decoded some at a time. Base class of TableRows and HDF5Rows.
 
     Attributes:

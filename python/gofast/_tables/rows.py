@@ -19,7 +19,7 @@ from .._core.numbers import NAMES, Spec, unknown_dtype
 from .._core.reason import Reason
 from .._loader.batch import Batch, Rows
 from .._loader.batch_source import BatchSource, Line, Output, SampleForm, called, row_index_error
-from .._loader.batch_types import Options, Unknown
+from .._loader.batch_types import Kind, Options, Unknown
 from .._loader.batcher import Batcher
 from .._loader.classes import in_order
 from .._loader.core_dataset import CoreDataset, IntArray
@@ -37,7 +37,7 @@ from .stored_rows import stored_rows, stored_table
 _LABEL_TYPES = {int: torch.int64, float: torch.float64}
 
 
-class RowDataset(NativeDataset, Generic[Options]):
+class RowDataset(NativeDataset[Kind], Generic[Options, Kind]):
     """A map-style dataset over the rows of a matrix in memory. Base class.
 
     Indexing gives one sample for an int (negative from the end), and a collated

@@ -13,7 +13,7 @@ from .._core import table_operations
 from .._core.memory import address_of
 from .._core.numbers import Spec
 from .._loader.batch_source import BatchSource, Line, SampleForm
-from .._loader.batch_types import Options
+from .._loader.batch_types import Kind, Options
 from .._loader.core_dataset import IntArray
 from .._loader.transfer_format import TransferFormat
 from .extra_texts import ExtraTexts
@@ -22,7 +22,7 @@ from .stored_rows import stored_rows
 from .text_columns import Part, StringColumn, TextColumn, TokenColumn
 
 
-class TextRows(RowDataset[Options]):
+class TextRows(RowDataset[Options, Kind]):
     """A RowDataset whose samples have texts too, if there are columns of them. Base class.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import random
 import warnings
@@ -128,6 +129,46 @@ def test_another_plugin_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setitem(Image.OPEN, "THEIRS", (Theirs, lambda prefix: True))
     monkeypatch.setattr(Image, "ID", ["THEIRS", *Image.ID])
+    assert type(gofast.open(io.BytesIO(headers()[0]))) is Theirs
+
+
+PLUGINS = ("Tiff", "Tga", "Im", "Imt", "Iptc", "Ico", "Spider", "Pcd")
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_formats_that_a_script_imports_first_take_no_jpeg(
+    plugin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
+    name = next(one for one in Image.ID if Image.OPEN[one][0].__module__ == module.__name__)
+    monkeypatch.setattr(Image, "ID", [name, *(one for one in Image.ID if one != name)])
+    for number, data in enumerate(headers()):
+        path = tmp_path / f"{number}.jpg"
+        path.write_bytes(data)
+        assert difference(*(outcome(open, str(path)) for open in (gofast.open, Image.open))) == "", number
+    asked = list[Any]()
+    monkeypatch.setattr(open_lazy, "by_pillow", lambda *given: asked.append(given) or Image.open(*given))
+    gofast.open(io.BytesIO(headers()[0]))
+    assert bool(asked) == (plugin in ("Spider", "Pcd"))  # which a JPEG may look like
+
+
+def test_another_formats_plugin_is_asked_whether_it_takes_a_jpeg(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Theirs(JpegImagePlugin.JpegImageFile):
+        pass
+
+    def accept(prefix: bytes) -> Any:
+        assert prefix == headers()[0][:16]
+        if answers[0] is IndexError:
+            raise IndexError
+        return answers[0]
+
+    monkeypatch.setattr(Image, "ID", ["THEIRS", *Image.ID])
+    monkeypatch.setitem(Image.OPEN, "THEIRS", (Theirs, accept))
+    for answer, theirs in (True, True), (False, False), ("no", False), (None, False), (IndexError, False):
+        answers = [answer]
+        assert (type(gofast.open(io.BytesIO(headers()[0]))) is Theirs) == theirs
+    monkeypatch.setitem(Image.OPEN, "TGA", (Theirs, None))  # which is not Pillow's
+    monkeypatch.setattr(Image, "ID", ["TGA", *Image.ID[1:]])
     assert type(gofast.open(io.BytesIO(headers()[0]))) is Theirs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -86,6 +87,30 @@ def test_accelerate_keeps_batches_and_generators(workers: int, seedable: bool) -
     for a, b in zip(ours, theirs, strict=True):
         assert a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
     assert torch.equal(after_ours, after_theirs)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_torchdatas_loader_becomes_ours(shuffle: bool, workers: int) -> None:
+    stateful = package("torchdata.stateful_dataloader").stateful_dataloader.StatefulDataLoader
+    made = []
+    for wrap in (keep, lambda loader: loader):
+        torch.manual_seed(3)
+        loader = wrap(stateful(rows(), batch_size=16, shuffle=shuffle, num_workers=workers))
+        made.append([batch["labels"].tolist() for batch in loader])
+    assert made[0] == made[1]
+    assert type(keep(stateful(rows()))) is gofast.DataLoader
+
+
+def test_asking_accelerate_for_a_state_starts_nothing() -> None:
+    accelerate = package("accelerate")
+    prepared = accelerate.Accelerator(cpu=True).prepare(DataLoader(rows(), batch_size=16, shuffle=True))
+    loader = keep(prepared)
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    assert loader.state_dict()["place"] == "before" and loader.use_stateful_dataloader
+    assert torch.equal(torch.get_rng_state(), before)
+    assert pickle.loads(pickle.dumps(loader)).state_dict()["place"] == "before"
 
 
 @pytest.mark.parametrize("kind", [gofast.Sampler, torch.utils.data.DistributedSampler])

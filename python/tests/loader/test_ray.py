@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -207,3 +208,18 @@ def test_a_loader_in_ray_train_goes_on_after_a_failure(ray: Any, folder: Path, t
         logs.append([(log / f"{rank}.txt").read_text().splitlines() for rank in range(2)])
     assert logs[0] == logs[1]
     assert [len(lines) for lines in logs[0]] == [15, 15]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("script", "says"), [("ray_data", "40 pictures, the same"), ("ray_train", "'epoch': 1")]
+)
+def test_examples(ray: Any, folder: Path, tmp_path: Path, script: str, says: str) -> None:
+    example = Path(__file__).parents[3] / "examples" / f"{script}.py"
+    done = subprocess.run(
+        [sys.executable, example, folder],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert says in done.stdout, done.stderr[-3000:]

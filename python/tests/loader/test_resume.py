@@ -333,6 +333,34 @@ def test_the_state_after_an_earlier_batch(folder: Path, kind: str, workers: int,
     read_ahead(make, ahead)
 
 
+@pytest.mark.parametrize("ahead", [1, 2])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("stop", [1, 5, 6, 11])
+def test_what_the_loop_draws_goes_on_too(folder: Path, workers: int, ahead: int, stop: int) -> None:
+    """The loop draws from the generators that samples draw from, when it has taken batches ahead."""
+
+    def work(loader: Any, last: int | None = None) -> tuple[list[Any], Any]:
+        taken, done, iterator = list[Any](), list[Any](), iter(loader)
+        while True:
+            taken += itertools.islice(iterator, 1 + ahead - len(taken))
+            if not taken:
+                return done, None
+            batch = taken.pop(0)
+            done.append((batch[1].tolist(), batch[0].sum().item(), torch.rand(1).item()))
+            if len(done) == last:
+                return done, through_a_file(loader.state_after(batch))
+
+    def make(seed: int) -> Any:
+        torch.manual_seed(seed)
+        return loader_of(gofast.ImageFolder(folder, DRAWN), workers)
+
+    whole, _ = work(make(1))
+    before, state = work(make(1), stop)
+    again = make(2)
+    again.load_state_dict(state)
+    assert before + work(again)[0] == whole
+
+
 def test_a_batch_is_known_by_what_is_in_it() -> None:
     loader = loader_of(rows(), 0, 1, shuffle=False)
     batches = [*itertools.islice(iterator := iter(loader), 5)]

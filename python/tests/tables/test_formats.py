@@ -218,6 +218,9 @@ def test_a_preamble_is_named(tmp_path: Path) -> None:
         path.write_bytes(before.encode() + CSV)
         with pytest.raises(errors.SchemaError, match="skiprows="):
             stored(path)
+        path.write_bytes(before.encode() + b"a,b\n1,2\n")
+        with pytest.raises(errors.SchemaError, match="skiprows="):
+            stored(path)
     path.write_bytes(CSV + b"# half\n")
     with pytest.raises(errors.DamagedError, match="comment"):
         stored(path)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from gofast import TableDataset, errors
+from gofast import DataLoader, IterableDataset, TableDataset, errors
 
 
 def features(path: Path, **options: Any) -> tuple[str, ...]:
@@ -35,6 +35,18 @@ def test_header_as_pandas_takes_it(header: bool, tmp_path: Path) -> None:
     ds = TableDataset(path, label=None, scale=None, header=header)
     assert ds[:]["features"].tolist() == want.to_numpy().tolist()
     assert features(path, header=header) == tuple(map(str, want.columns))
+
+
+@pytest.mark.parametrize("text", ["a|b\n", "a|b", "a\n\n", "a,b\n\n\n", '"a";"b c"\r\n'])
+def test_a_header_alone_is_a_table_without_rows(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text, newline="")
+    want = pd.read_csv(path, sep=next((sign for sign in "|;" if sign in text), ","))
+    ds = TableDataset(path, label=None)
+    assert (len(ds), ds.columns, [*DataLoader(ds, 4)]) == (len(want), [*want.columns], [])
+    for options in ({}, {"shuffle": "block", "seed": 0}):
+        stream = IterableDataset.from_table(path, label=None, **options)
+        assert ([*DataLoader(stream, 4)], [*stream]) == ([], [])
 
 
 def test_a_frame_without_names_with_and_without_index(tmp_path: Path) -> None:

@@ -338,6 +338,10 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         lambda place, steps: skipping(gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)), steps),
         [{"steps": [1, 3]}],
     ),
+    "DataLoader.stats": (
+        lambda place, **options: gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)).stats(**options),
+        [{"ranks": True}],
+    ),
     "DataLoader.trace": (traced, [{"events": 100}]),
     "integrations.keep": (
         lambda place, **options: gofast.integrations.keep(
@@ -591,7 +595,7 @@ def found(name: str) -> bool:
     one: Any = gofast if first == "gofast" else getattr(gofast, first, None)
     for word in rest:
         one = getattr(one, word, None)
-    elsewhere = (builtins, typing, collections.abc, torch.utils.data, torch, gofast)
+    elsewhere = (builtins, typing, collections.abc, torch.utils.data, torch, gofast, gofast.tokens)
     last = rest[-1]
     return one is not None or any(hasattr(place, last) for place in elsewhere)
 

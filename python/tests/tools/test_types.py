@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import gofast
 import torch
+from gofast.typing import TableStream
 from torch import Tensor
-from torch.utils.data import ConcatDataset, Dataset, Subset
+from torch.utils.data import ConcatDataset, Dataset, Subset, random_split
 from typing import NamedTuple
 from typing_extensions import assert_type
 
@@ -31,6 +32,18 @@ class Named(NamedTuple):
 
 def turned(image: Tensor) -> Tensor:
     return image
+
+
+def to_tensor(image: object) -> Tensor:
+    return torch.ones(3)
+
+
+def root(label: int) -> float:
+    return label / 2
+
+
+def crops(image: object) -> tuple[Tensor, Tensor]:
+    return torch.ones(3), torch.ones(3)
 
 
 def counted(rows: list[Any]) -> tuple[Tensor, int]:
@@ -64,6 +77,7 @@ def batches(
     dicts: Dataset[dict[str, Tensor]],
     named: Dataset[Named],
     pairs: Dataset[tuple[Any, Tensor]],
+    triples: Dataset[tuple[Tensor, Any, Tensor]],
     anything: Dataset[dict[str, Any]],
 ) -> None:
     table = gofast.TableDataset("x")
@@ -72,20 +86,97 @@ def batches(
     assert_type(next(iter(gofast.DataLoader(gofast.ArrayDataset(torch.ones(3))))), list[Tensor])
     assert_type(next(iter(gofast.DataLoader(gofast.tokens.TokenDataset("x", 3)))), list[Tensor])
     assert_type(next(iter(gofast.DataLoader(gofast.TableDataset("x", text="title")))), Any)
-    assert_type(next(iter(gofast.DataLoader(gofast.ImageFolder("x")))), Any)
     assert_type(next(iter(gofast.DataLoader(table, collate_fn=counted))), tuple[Tensor, int])
     assert_type(next(iter(gofast.DataLoader(table, collate_fn=lambda rows: len(rows)))), int)
     assert_type(next(iter(gofast.DataLoader(table, collate_fn=unknown))), Any)
     assert_type(next(iter(gofast.DataLoader(table, **options))), Any)
-    assert_type(next(iter(gofast.DataLoader(Subset(table, [1])))), Any)
     assert_type(next(iter(gofast.DataLoader(dicts))), dict[str, Tensor])
     assert_type(next(iter(gofast.DataLoader(named))), Any)  # a Named, and no list
     assert_type(next(iter(gofast.DataLoader(pairs))), Any)
+    assert_type(next(iter(gofast.DataLoader(triples))), Any)
     assert_type(next(iter(gofast.DataLoader(anything))), Any)
     assert_type(next(iter(gofast.DataLoader(train))), Any)
     assert_type(next(iter(loader)), Any)
     with gofast.DataLoader(table) as begun:
         assert_type(next(iter(begun)), dict[str, Tensor])
+    for batch in gofast.DataLoader(table):
+        assert_type(batch, dict[str, Tensor])
+    for _, batch in enumerate(gofast.DataLoader(table)):
+        assert_type(batch, dict[str, Tensor])
+    assert_type(list(gofast.DataLoader(gofast.ImageFolder("x", to_tensor))), list[list[Tensor]])
+
+
+def batches_of_pictures(form: Literal["dict", "tuple"], folder: gofast.ImageFolder) -> None:
+    pairs = gofast.ImageFolder("x", to_tensor)
+    assert_type(next(iter(gofast.DataLoader(pairs, 4, device="cuda"))), list[Tensor])
+    assert_type(next(iter(gofast.DataLoader(pairs, collate_fn=counted))), tuple[Tensor, int])
+    dicts = gofast.ImageFolder("x", to_tensor, output="dict", return_path=False)
+    assert_type(next(iter(gofast.DataLoader(dicts))), dict[str, Tensor])
+    squares = gofast.ImageFolder("x", to_tensor, root, return_index=True)
+    assert_type(next(iter(gofast.DataLoader(squares))), list[Tensor])
+    doubles = gofast.ImageFolder("x", to_tensor, lambda label: label * 2)
+    assert_type(next(iter(gofast.DataLoader(doubles))), list[Any])
+    # What a transform makes may be unknown, or several pictures; a path is text.
+    for one in (gofast.ImageFolder("x"), gofast.ImageFolder("x", unknown), gofast.ImageFolder("x", crops)):
+        assert_type(next(iter(gofast.DataLoader(one))), list[Any])
+    named = gofast.ImageFolder("x", to_tensor, str)
+    assert_type(next(iter(gofast.DataLoader(named))), list[Any])
+    assert_type(next(iter(gofast.DataLoader(gofast.ImageFolder("x", to_tensor, unknown)))), list[Any])
+    paths = gofast.ImageFolder("x", to_tensor, return_path=True)
+    assert_type(next(iter(gofast.DataLoader(paths))), list[Any])
+    views = gofast.ImageFolder("x", crops, output="dict")
+    assert_type(next(iter(gofast.DataLoader(views))), dict[str, Any])
+    views_of = gofast.ImageFolder("x", unknown, output="dict")
+    assert_type(next(iter(gofast.DataLoader(views_of))), dict[str, Any])
+    assert_type(next(iter(gofast.DataLoader(gofast.ImageFolder("x", to_tensor, output=form)))), Any)
+    assert_type(next(iter(gofast.DataLoader(gofast.ImageFolder("x", to_tensor, output=unknown)))), Any)
+    assert_type(next(iter(gofast.DataLoader(gofast.ImageFolder("x", **options)))), Any)
+    assert_type(next(iter(gofast.DataLoader(folder))), Any)
+    assert_type(next(iter(gofast.DataLoader(MyFolder("x", to_tensor)))), Any)
+    assert_type(next(iter(gofast.DataLoader(gofast.ImageFiles("x")))), Any)  # without labels no list
+
+
+def batches_of_streams(form: Literal["dict", "tuple"], stream: TableStream) -> None:
+    from_table, from_hdf5 = gofast.IterableDataset.from_table, gofast.IterableDataset.from_hdf5
+    assert_type(next(iter(gofast.DataLoader(from_table("x")))), dict[str, Tensor])
+    assert_type(next(iter(gofast.DataLoader(from_table("x", output="tuple"), 4))), list[Tensor])
+    assert_type(next(iter(gofast.DataLoader(from_table("x", output=form)))), Any)
+    assert_type(next(iter(gofast.DataLoader(from_table("x", transform=turned)))), Any)
+    assert_type(next(iter(gofast.DataLoader(from_table("x"), collate_fn=counted))), tuple[Tensor, int])
+    assert_type(next(iter(gofast.DataLoader(from_hdf5("x", "y")))), list[Tensor])
+    assert_type(next(iter(gofast.DataLoader(from_hdf5("x", "y", output="dict")))), dict[str, Tensor])
+    assert_type(next(iter(gofast.DataLoader(stream))), Any)
+    assert_type(next(iter(gofast.DataLoader(gofast.IterableDataset([b""])))), Any)
+
+
+def batches_of_parts(part: Subset[Any], theirs: Subset[dict[str, Tensor]]) -> None:
+    table = gofast.TableDataset("x")
+    assert_type(next(iter(gofast.DataLoader(Subset(table, [1])))), dict[str, Tensor])
+    assert_type(next(iter(gofast.DataLoader(Subset(Subset(table, [1]), [0])))), dict[str, Tensor])
+    for half in random_split(gofast.ArrayDataset(torch.ones(3)), [1, 2]):
+        assert_type(next(iter(gofast.DataLoader(half))), list[Tensor])
+    train, test = random_split(gofast.ImageFolder("x", to_tensor), [0.9, 0.1])
+    assert_type(next(iter(gofast.DataLoader(train))), list[Tensor])
+    assert_type(next(iter(gofast.DataLoader(test, collate_fn=counted))), tuple[Tensor, int])
+    tokens = gofast.tokens.TokenDataset("x", 3)
+    assert_type(next(iter(gofast.DataLoader(Subset(tokens, [0])))), list[Tensor])
+    assert_type(next(iter(gofast.DataLoader(Subset(gofast.TableDataset("x", text="y"), [1])))), Any)
+    assert_type(next(iter(gofast.DataLoader(Subset(gofast.TableDataset("x", transform=turned), [1])))), Any)
+    assert_type(next(iter(gofast.DataLoader(Subset(Mine(), [1])))), Any)
+    assert_type(next(iter(gofast.DataLoader(ConcatDataset([table, table])))), Any)
+    assert_type(next(iter(gofast.DataLoader(part))), Any)
+    assert_type(next(iter(gofast.DataLoader(theirs))), Any)
+
+
+def whatever(dicts: Dataset[dict[str, Tensor]], pairs: Dataset[tuple[Tensor, int]]) -> None: ...
+
+
+def annotated() -> None:  # a dataset of ours fits any annotation of torch's, as Dataset[Any] does
+    whatever(gofast.TableDataset("x"), gofast.ArrayDataset(torch.ones(3)))
+    whatever(Subset(gofast.TableDataset("x"), [1]), gofast.ImageFolder("x", to_tensor))
+    whatever(gofast.IterableDataset.from_table("x"), gofast.tokens.TokenDataset("x", 3))
+    name, label = gofast.ImageFolder("x", to_tensor)[0]
+    assert_type(label, Any)
 
 
 class Mine(gofast.TableDataset):
@@ -94,6 +185,11 @@ class Mine(gofast.TableDataset):
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         return super().__getitem__(index)[0], index
+
+
+class MyFolder(gofast.ImageFolder):
+    def __getitem__(self, index: int) -> tuple[Any, int, str]:
+        return (*super().__getitem__(index), "name")
 
 
 class Loader(gofast.DataLoader):
@@ -107,7 +203,7 @@ batches(gofast.TableDataset("x", output="tuple"), gofast.DataLoader(Mine(), coll
 theirs: torch.utils.data.DataLoader[Any] = gofast.DataLoader(Mine())
 gofast.TableDataset("x", lable="y")  # type: ignore[call-arg]
 gofast.TableDataset("x", output="list")  # type: ignore[type-var]
-gofast.DataLoader(3)  # type: ignore[arg-type]
+gofast.DataLoader(3)  # type: ignore[type-var]
 """
 
 
