@@ -30,6 +30,7 @@ var calls = map[string]func(config string) (any, error){
 	"kept_keys":    with(keptKeys),
 	"codes":        with(writeCodes),
 	"torch_words":  with(torchWordsOf),
+	"records":      with(recordsOf),
 	"here":         with(aboutHere),
 	"close_cache":  with(closeCache),
 	"close_stream": with(closeStream),

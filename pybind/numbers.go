@@ -46,6 +46,9 @@ func torchWordsOf(plan image.Plan) (any, error) {
 	return append([]steps.TorchWords{}, words...), err
 }
 
+// recordsOf are what operations draw.
+func recordsOf(nothing) (any, error) { return steps.Records(), nil }
+
 func doubles(values []float32) []float64 {
 	if values == nil {
 		return nil

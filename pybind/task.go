@@ -37,6 +37,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"index":        working(scanFolder),
 	"tfrecord":     working(indexRecords),
 	"place":        working(findRow),
+	"file_rows":    working(fileRows),
 	"verify_files": working(verifyFiles),
 	"hdf5":         working(decodeChunks),
 	"hdf5_rows":    working(decodeChunksInto),
@@ -166,6 +167,10 @@ type rowConfig struct {
 
 func findRow(ctx context.Context, _ *task, c rowConfig) (any, error) {
 	return load.PlaceOf(ctx, c.Paths, c.Options, c.Row)
+}
+
+func fileRows(ctx context.Context, _ *task, c openConfig) (any, error) {
+	return load.RowsOf(ctx, c.Paths, c.Options)
 }
 
 type convertConfig struct {

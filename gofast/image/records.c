@@ -31,7 +31,8 @@ static int32_t draw_stateless(const gf_view *view, gf_image_draws *d) {
     for (; i < d->n && !code; i++) {
         int64_t sample = 0;
         const gf_image_program *p = gf_image_find(view, d->indices[i], &sample); // gf_image_known_sizes has seen that it is one
-        if (p != last) epoch = p->epoch ? __atomic_load_n(p->epoch, __ATOMIC_RELAXED) : 0;
+        if (d->epoch) epoch = *d->epoch;
+        else if (p != last) epoch = p->epoch ? __atomic_load_n(p->epoch, __ATOMIC_RELAXED) : 0;
         last = p;
         seen *s = entry_of(table, entries - 1, p, sample);
         *s = (seen){p, sample, s->count + 1};

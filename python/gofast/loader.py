@@ -56,8 +56,10 @@ from ._loader.resume import (
     of_all_ranks,
     put,
     state_of_loader,
+    with_skips,
 )
 from ._loader.seeding import seeder
+from ._loader.skips import NO_SKIPS, Skips
 from ._loader.stacking import Stacking
 from ._loader.trace import Trace
 from ._loader.worker_copies import WorkerCopies
@@ -196,6 +198,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         self._latest: weakref.ref[_BaseDataLoaderIter] | None = None
         self._recent = RecentBatches()  # of the last iterator
         self._state: dict[str, Any] | None = None  # what the next iterator goes on from
+        self._skips = NO_SKIPS  # of the next iterator
         # integrations sets them. A framework takes a batch ahead, and restores the process's generators:
         self._ahead_by_one = False
         self._state_of_all = False  # it saves one state for all ranks
@@ -387,7 +390,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         does the iterator of an iterable dataset.
         """
         if self._state is not None:
-            return dict(self._state)
+            return with_skips(self._state, self._skips)
         state = state_of_loader(self, self._newest(), self._recent)
         return of_all_ranks(state) if self._state_of_all and has_ranks() else state
 
@@ -447,6 +450,69 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         if isinstance(self._iterator, NativeIterator):
             self._iterator.close()
         self._iterator, self._state = None, dict(state)
+        self._skips = Skips(state.get("skips", ()))
+
+    def skip(self, steps: Iterable[int]) -> None:
+        """The next iterator's epoch leaves these batches out: they are not made, and nobody gets them.
+
+        Steps are numbered from the epoch's first batch, 0, also after a state was loaded or others were
+        skipped. Each rank skips its own batch of a step: call it on all of them. Several calls add up.
+
+        All else is as if the batches had been made and dropped: the others have the same samples and pixels,
+        and generators go on alike. For this, what torch's generators give for skipped samples is drawn (their
+        pictures' headers are read where a crop needs sizes); it is as if they could all be read. With
+        ``rng="stateless"``, and for rows, nothing is done for them.
+
+        Until that epoch ends, ``len(loader)`` is without them, and `state_dict` has them: who loads its
+        state need not skip them again.
+
+        Args:
+            steps: a range, or any other numbers. Those that have passed already have no effect.
+
+        Raises:
+            OptionError: a step is no whole number from 0 on, or lies behind the epoch; or an iterator is in
+                the middle of one.
+            UnsupportedError: the loader runs on torch's own machinery, or with a ``collate_fn`` of yours:
+                nobody knows what these would draw.
+
+        Example:
+            >>> loader = gofast.DataLoader(gofast.ArrayDataset(torch.arange(12.0)), batch_size=2)
+            >>> loader.skip(range(1, 4))
+            >>> [batch[0].tolist() for batch in loader]
+            [[0.0, 1.0], [8.0, 9.0], [10.0, 11.0]]
+        """
+        skips, counted = Skips.of(steps), getattr(self._newest(), "_counted", None)
+        if self._state is None and counted is not None and counted.runs:
+            raise OptionError("an iterator is in the middle of its epoch: skip steps before it begins")
+        self._check_skips()
+        count = super().__len__()
+        if beyond := skips.count(count, skips.ranges()[-1][1] if skips else 0):
+            raise OptionError(
+                f"steps: an epoch has {count} steps, and {beyond} of those to skip lie behind it"
+            )
+        self._skips = Skips([*self._skips.ranges(), *skips.ranges()])
+
+    def _check_skips(self) -> None:
+        """Raises if what is skipped would draw something that nobody knows."""
+        view = self._native_view()
+        if isinstance(view, Reason):
+            raise UnsupportedError(f"skipped steps need batches of the engine: {view}")
+        if self.collate_fn is not default_collate:
+            raise UnsupportedError(
+                f"collate_fn={called(self.collate_fn)} may draw, and is not called for steps that are skipped"
+            )
+
+    def _take_skips(self) -> Skips:
+        """Those of the iterator that begins."""
+        if self._skips:
+            self._check_skips()
+        skips, self._skips = self._skips, NO_SKIPS
+        return skips
+
+    def __len__(self) -> int:
+        count = super().__len__()
+        skips = self._skips or getattr(self._newest(), "skips", NO_SKIPS)
+        return count - skips.count(0, count)
 
     def __enter__(self) -> DataLoader[Sample, Source, Collate]:
         return self
@@ -578,6 +644,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         return iterator
 
     def _new_iterator(self, state: dict[str, Any] | None) -> _BaseDataLoaderIter:
+        skips = self._take_skips()
         (view, copies), rows = self._judged(), self.collate_fn is not default_collate
         wanted = self._wanted_device()
         if (isinstance(view, Reason) or rows) and self.resident is True and wanted is not None:
@@ -610,6 +677,6 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         moved = rows and wanted is not None  # what the collate function makes is moved
         destination = Destination(rows) if moved else self._destination()
         lane = IteratorStream(view, threads, self._idle, stamp, destination, self._counts)
-        iterator = NativeIterator(self, lane, copies, wanted is not None and not moved, state)
+        iterator = NativeIterator(self, lane, copies, wanted is not None and not moved, state, skips)
         self._live[id(iterator)] = iterator
         return iterator

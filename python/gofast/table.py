@@ -18,14 +18,15 @@ from ._core.memory import Layout, MappedMemory
 from ._core.numbers import DType
 from ._loader.batch_types import DictForm, Kind, Options, SampleOf, TargetTransform, Texts, Transform
 from ._loader.classes import Classes, LabelType
-from ._loader.native_dataset import NativeDataset, overridden
+from ._loader.core_dataset import IntArray
+from ._loader.native_dataset import NativeDataset, origins, overridden
 from ._tables.cells import CellPlace
 from ._tables.codings import Categories, Dates, Named, Unit
 from ._tables.column_options import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
 from ._tables.label import DEFAULT_LABEL, Label
 from ._tables.limits import Limits
-from ._tables.open_table import open_table, place
+from ._tables.open_table import files_of, open_table, place
 from ._tables.rows import RowDataset
 from ._tables.sample_options import SampleOptions
 from ._tables.scale import Scale
@@ -248,6 +249,14 @@ class TableDataset(TextRows[Options, Kind]):
 
     def _place(self, row: int) -> CellPlace:
         return place(self._source, row)
+
+    def _origins(self, samples: Sequence[int]) -> list[tuple[str | None, int]]:
+        return origins(*self._row_files, samples)
+
+    @cached_property
+    def _row_files(self) -> tuple[list[str], IntArray]:
+        """Its files, and the number of the row behind the last one of each; none where they are gone."""
+        return files_of(self._source, self._memory.layout.rows)
 
     def _check_range(self) -> None:
         check_range(self, self._source.fill_value, self._place)

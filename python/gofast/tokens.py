@@ -28,7 +28,7 @@ from ._loader.destination import own_batcher
 from ._loader.explain import overrides
 from ._loader.getitems import getitems
 from ._loader.length_grouped import LengthGroupedSampler
-from ._loader.native_dataset import NativeDataset, overridden
+from ._loader.native_dataset import NativeDataset, origins, overridden
 from ._tables.texts import Text
 from ._tables.token_files import TYPES, TokenFile, TokenFileOptions, windows
 
@@ -166,6 +166,9 @@ class TokenDataset(NativeDataset[Kind]):
 
     def _sample_signature(self) -> tuple[Any, ...]:
         return ("tokens", self._block)
+
+    def _origins(self, samples: Sequence[int]) -> list[tuple[str | None, int]]:
+        return origins([file.path for file in self._files], self._ends, samples)
 
     def _explained(self) -> list[Line]:
         """The lines of gofast.explain: which steps run natively and which in Python."""

@@ -15,7 +15,8 @@ from ._doctor.verdicts import Remedy, Verdict
 from ._images.bad_samples import BadSample, OnError
 from ._images.options import Rng
 from ._lazy.lazy_image import LazyImage
-from ._loader.batch_source import Output
+from ._loader.batch_explanation import BatchExplanation
+from ._loader.batch_source import Output, Parameters
 from ._loader.batch_types import (
     DictForm,
     Function,
@@ -53,6 +54,7 @@ from .table_pictures import TablePictures
 __all__ = [
     "Array",
     "BadSample",
+    "BatchExplanation",
     "Categories",
     "Classes",
     "Column",
@@ -78,6 +80,7 @@ __all__ = [
     "Numbers",
     "OnError",
     "Output",
+    "Parameters",
     "Path",
     "Paths",
     "Picture",

@@ -9,4 +9,4 @@ static int32_t draw(gf_drawing *d, const gf_step *step, int32_t *record) {
 
 static const gf_field fields[] = {GF_FIELD_P, {.name = "steps", .type = GF_FIELD_STEPS}, GF_NO_FIELD};
 
-const gf_operation gf_op_random_apply = {.words = 1, .flags = GF_DRAWS | GF_MOVABLE, .fields = fields, .draw = draw};
+const gf_operation gf_op_random_apply = {.words = 1, .record = "happens:?", .flags = GF_DRAWS | GF_MOVABLE, .fields = fields, .draw = draw};

@@ -144,6 +144,6 @@ static const char *check_policies(gf_step *step) {
 
 static const gf_field fields[] = {GF_FIELD_NUMBERS_WITHIN(-GF_MOST_FACTOR, GF_MOST_FACTOR), GF_FIELDS_SEEN, GF_NO_FIELD};
 
-const gf_operation gf_op_trivial_augment = {.words = GF_AUGMENT_WORDS, .flags = GF_DRAWS, .fields = fields, .check = check_magnitudes, .draw = draw_trivial, .run = apply};
-const gf_operation gf_op_rand_augment = {.words = GF_AUGMENT_WORDS, .flags = GF_DRAWS, .fields = fields, .check = check_magnitudes, .draw = draw_rand, .run = apply};
-const gf_operation gf_op_auto_augment = {.words = 2 * GF_AUGMENT_WORDS, .flags = GF_DRAWS, .fields = fields, .check = check_policies, .draw = draw_auto, .run = apply_both};
+const gf_operation gf_op_trivial_augment = {.words = GF_AUGMENT_WORDS, .record = "operation:A magnitude:d", .flags = GF_DRAWS, .fields = fields, .check = check_magnitudes, .draw = draw_trivial, .run = apply};
+const gf_operation gf_op_rand_augment = {.words = GF_AUGMENT_WORDS, .record = "operation:A magnitude:d", .flags = GF_DRAWS, .fields = fields, .check = check_magnitudes, .draw = draw_rand, .run = apply};
+const gf_operation gf_op_auto_augment = {.words = 2 * GF_AUGMENT_WORDS, .record = "first:A first_magnitude:d second:A second_magnitude:d", .flags = GF_DRAWS, .fields = fields, .check = check_policies, .draw = draw_auto, .run = apply_both};

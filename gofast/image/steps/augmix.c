@@ -181,4 +181,4 @@ static const char *check(gf_step *step) {
     return step->seen == GF_SEEN_BICUBIC ? "seen: a tensor is not sampled so" : NULL;
 }
 
-const gf_operation gf_op_augmix = {.words = GF_AUGMIX_WORDS, .flags = GF_DRAWS, .fields = fields, .check = check, .draw = draw, .run = run};
+const gf_operation gf_op_augmix = {.words = GF_AUGMIX_WORDS, .record = "weights:4f operations:24i", .flags = GF_DRAWS, .fields = fields, .check = check, .draw = draw, .run = run};

@@ -65,4 +65,4 @@ static const char *check(gf_step *step) {
     return step->kernel[0] % 2 && step->kernel[1] % 2 ? NULL : "kernel is not odd";
 }
 
-const gf_operation gf_op_gaussian_blur = {.words = WORDS, .flags = GF_DRAWS | GF_TORCH_WORDS, .fields = fields, .check = check, .draw = draw, .run = run};
+const gf_operation gf_op_gaussian_blur = {.words = WORDS, .record = "sigma:f", .flags = GF_DRAWS | GF_TORCH_WORDS, .fields = fields, .check = check, .draw = draw, .run = run};

@@ -94,7 +94,7 @@ static int32_t run_zoom_out(gf_canvas *c, const gf_step *step, const int32_t *re
 }
 
 static const gf_field of_zoom_out[] = {GF_FIELD_P, GF_FIELD_SCALE(1, 64), GF_FIELDS_EDGE, GF_NO_FIELD};
-const gf_operation gf_op_random_zoom_out = {.words = 5, .flags = GF_DRAWS, .fields = of_zoom_out, .draw = draw_zoom_out, .run = run_zoom_out};
+const gf_operation gf_op_random_zoom_out = {.words = 5, .record = "happens:? left top right bottom", .flags = GF_DRAWS, .fields = of_zoom_out, .draw = draw_zoom_out, .run = run_zoom_out};
 
 static int32_t too_large(gf_drawing *d, const gf_wide_size *padded, const gf_step *step) {
     return GF_RAISE(d, "Required crop size (%d, %d) is larger than %sinput image size (%lld, %lld)%s", step->size[0], step->size[1],
@@ -139,4 +139,4 @@ static const gf_field of_random_crop[] = {
     GF_FIELD_USUAL,
     GF_NO_FIELD,
 };
-const gf_operation gf_op_random_crop = {.words = 2, .flags = GF_DRAWS, .fields = of_random_crop, .draw = draw_random_crop, .run = run_random_crop};
+const gf_operation gf_op_random_crop = {.words = 2, .record = "top left", .flags = GF_DRAWS, .fields = of_random_crop, .draw = draw_random_crop, .run = run_random_crop};

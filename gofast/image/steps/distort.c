@@ -23,7 +23,7 @@ static int32_t permute(gf_canvas *c, const gf_step *step, const int32_t *record)
     return GF_FAULT_NONE;
 }
 
-const gf_operation gf_op_channel_permutation = {.words = 3, .flags = GF_DRAWS, .draw = draw_permutation, .run = permute};
+const gf_operation gf_op_channel_permutation = {.words = 3, .record = "channels:3i", .flags = GF_DRAWS, .draw = draw_permutation, .run = permute};
 
 // The first eight words are a color_jitter's: contrast comes second or last.
 static int32_t draw_distort(gf_drawing *d, const gf_step *step, int32_t *record) {
@@ -49,4 +49,4 @@ static int32_t distort(gf_canvas *c, const gf_step *step, const int32_t *record)
 }
 
 static const gf_field fields[] = {GF_FIELD_P, GF_FIELDS_FACTORS(0), GF_NO_FIELD};
-const gf_operation gf_op_photometric_distort = {.words = 12, .flags = GF_DRAWS, .fields = fields, .check = gf_check_hue, .draw = draw_distort, .run = distort};
+const gf_operation gf_op_photometric_distort = {.words = 12, .record = "order:4i brightness:f contrast:f saturation:f hue:f permutes:? channels:3i", .flags = GF_DRAWS, .fields = fields, .check = gf_check_hue, .draw = draw_distort, .run = distort};

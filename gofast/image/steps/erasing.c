@@ -30,4 +30,4 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
 
 static const gf_field fields[] = {GF_FIELD_P, GF_FIELDS_BOX, GF_FIELD(value, FLOAT, 3, -FLT_MAX, FLT_MAX), GF_NO_FIELD};
 
-const gf_operation gf_op_random_erasing = {.words = 5, .flags = GF_DRAWS | GF_FINISHES, .fields = fields, .draw = draw, .run = run};
+const gf_operation gf_op_random_erasing = {.words = 5, .record = "happens:? top left height width", .flags = GF_DRAWS | GF_FINISHES, .fields = fields, .draw = draw, .run = run};

@@ -34,6 +34,23 @@ var kinds = func() map[string]word {
 	return named
 }()
 
+// Record is what an operation draws: so many words, and what they say (operation.h).
+type Record struct {
+	Words  int    `json:"words"`
+	Fields string `json:"fields"`
+}
+
+// Records are those of all operations that draw, by their names in a plan.
+func Records() map[string]Record {
+	made := map[string]Record{}
+	for name, kind := range kinds {
+		if of := C.operation_of(kind); of.words > 0 {
+			made[name] = Record{int(of.words), C.GoString(of.record)}
+		}
+	}
+	return made
+}
+
 func (s Step) op() string { return fmt.Sprint(s["op"]) }
 
 func (s Step) bad(format string, args ...any) error {

@@ -27,5 +27,5 @@ static int32_t vflip(gf_canvas *c, const gf_step *step, const int32_t *record) {
 
 static const gf_field fields[] = {GF_FIELD_P, GF_NO_FIELD};
 
-const gf_operation gf_op_hflip = {.words = 1, .flags = GF_DRAWS | GF_MOVABLE, .fields = fields, .draw = gf_draw_chance, .run = hflip};
-const gf_operation gf_op_vflip = {.words = 1, .flags = GF_DRAWS | GF_MOVABLE, .fields = fields, .draw = gf_draw_chance, .run = vflip};
+const gf_operation gf_op_hflip = {.words = 1, .record = "happens:?", .flags = GF_DRAWS | GF_MOVABLE, .fields = fields, .draw = gf_draw_chance, .run = hflip};
+const gf_operation gf_op_vflip = {.words = 1, .record = "happens:?", .flags = GF_DRAWS | GF_MOVABLE, .fields = fields, .draw = gf_draw_chance, .run = vflip};

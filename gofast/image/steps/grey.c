@@ -27,4 +27,4 @@ static const char *check(gf_step *step) {
 }
 
 const gf_operation gf_op_grayscale = {.fields = of_grayscale, .check = check, .run = always};
-const gf_operation gf_op_random_grayscale = {.words = 1, .flags = GF_DRAWS, .fields = of_random, .draw = gf_draw_chance, .run = perhaps};
+const gf_operation gf_op_random_grayscale = {.words = 1, .record = "happens:?", .flags = GF_DRAWS, .fields = of_random, .draw = gf_draw_chance, .run = perhaps};

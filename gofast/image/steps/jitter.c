@@ -65,4 +65,4 @@ const char *gf_check_hue(gf_step *step) {
     return step->tensor && !(hue[0] >= -0.5 && hue[1] <= 0.5) ? "hue is not within -0.5..0.5" : NULL;
 }
 
-const gf_operation gf_op_color_jitter = {.words = 8, .flags = GF_DRAWS, .fields = fields, .check = gf_check_hue, .draw = draw, .run = run};
+const gf_operation gf_op_color_jitter = {.words = 8, .record = "order:4i brightness:f contrast:f saturation:f hue:f", .flags = GF_DRAWS, .fields = fields, .check = gf_check_hue, .draw = draw, .run = run};

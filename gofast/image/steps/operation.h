@@ -33,6 +33,9 @@ enum {
 
 typedef struct {
     int32_t words;          // of a record, all 0 before
+    // What the first of them say, for people: names, and types where they are no int32_t: "happens:?" of 0 or 1, "order:4i",
+    // a float :f or double :d, an augmentation's operation :A.
+    const char *record;
     int32_t flags;          // GF_DRAWS..., several
     int32_t crops;          // so many pictures it makes of one, and is the last step then; 0: one
     const gf_field *fields; // up to a row without a name; NULL: none

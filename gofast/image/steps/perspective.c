@@ -59,4 +59,4 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
 
 static const gf_field fields[] = {GF_FIELD_P, GF_FIELD(distortion, DOUBLE, 1, 0, 1), GF_FIELDS_SEEN, GF_NO_FIELD};
 
-const gf_operation gf_op_random_perspective = {.words = WORDS, .flags = GF_DRAWS | GF_TORCH_WORDS, .fields = fields, .check = gf_check_seen, .draw = draw, .run = run};
+const gf_operation gf_op_random_perspective = {.words = WORDS, .record = "width height corners:8i", .flags = GF_DRAWS | GF_TORCH_WORDS, .fields = fields, .check = gf_check_seen, .draw = draw, .run = run};

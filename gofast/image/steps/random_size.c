@@ -62,6 +62,6 @@ static const char *count_sides(gf_step *step) {
     return step->n_sides ? NULL : "sides are none";
 }
 
-const gf_operation gf_op_random_resize = {.words = 2, .flags = GF_DRAWS, .fields = of_short, .check = check_short, .draw = draw_short, .run = run};
-const gf_operation gf_op_random_shortest_size = {.words = 2, .flags = GF_DRAWS, .fields = of_shortest, .check = count_sides, .draw = draw_shortest, .run = run};
-const gf_operation gf_op_scale_jitter = {.words = 2, .flags = GF_DRAWS, .fields = of_scale, .draw = draw_scale, .run = run};
+const gf_operation gf_op_random_resize = {.words = 2, .record = "height width", .flags = GF_DRAWS, .fields = of_short, .check = check_short, .draw = draw_short, .run = run};
+const gf_operation gf_op_random_shortest_size = {.words = 2, .record = "height width", .flags = GF_DRAWS, .fields = of_shortest, .check = count_sides, .draw = draw_shortest, .run = run};
+const gf_operation gf_op_scale_jitter = {.words = 2, .record = "height width", .flags = GF_DRAWS, .fields = of_scale, .draw = draw_scale, .run = run};

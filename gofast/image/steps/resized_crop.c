@@ -59,4 +59,4 @@ static int32_t run(gf_canvas *c, const gf_step *step, const int32_t *record) {
 
 static const gf_field fields[] = {GF_FIELD_SIZE, GF_FIELDS_BOX, GF_FIELD_FILTER, GF_FIELD_USUAL, GF_NO_FIELD};
 
-const gf_operation gf_op_random_resized_crop = {.words = 4, .flags = GF_DRAWS, .fields = fields, .draw = draw, .run = run};
+const gf_operation gf_op_random_resized_crop = {.words = 4, .record = "top left height width", .flags = GF_DRAWS, .fields = fields, .draw = draw, .run = run};

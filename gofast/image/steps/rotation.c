@@ -56,7 +56,7 @@ static const char *check_rotation(gf_step *step) {
     return step->expand && step->tensor ? "expand: a tensor does not" : gf_check_seen(step);
 }
 
-const gf_operation gf_op_random_rotation = {.words = 1, .flags = GF_DRAWS, .fields = of_rotation, .check = check_rotation, .draw = draw_rotation, .run = run_rotation};
+const gf_operation gf_op_random_rotation = {.words = 1, .record = "angle:f", .flags = GF_DRAWS, .fields = of_rotation, .check = check_rotation, .draw = draw_rotation, .run = run_rotation};
 
 // A translation is Python's round() of what is drawn.
 static int32_t draw_pixels(gf_drawing *d, double most) {
@@ -104,4 +104,4 @@ static const gf_field of_affine[] = {
     GF_NO_FIELD,
 };
 
-const gf_operation gf_op_random_affine = {.words = GF_AFFINE_WORDS, .flags = GF_DRAWS, .fields = of_affine, .check = gf_check_seen, .draw = draw_affine, .run = run_affine};
+const gf_operation gf_op_random_affine = {.words = GF_AFFINE_WORDS, .record = "angle:f x y scale:f shear_x:f shear_y:f", .flags = GF_DRAWS, .fields = of_affine, .check = gf_check_seen, .draw = draw_affine, .run = run_affine};

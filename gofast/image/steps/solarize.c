@@ -31,8 +31,8 @@ static const gf_field of_posterize[] = {GF_FIELD_P, GF_FIELD(bits, INT32, 1, 1, 
 static const gf_field of_sharpness[] = {GF_FIELD_P, GF_FIELD(factor, DOUBLE, 1, -GF_MOST_FACTOR, GF_MOST_FACTOR), GF_NO_FIELD};
 static const gf_field of_others[] = {GF_FIELD_P, GF_NO_FIELD};
 
-const gf_operation gf_op_random_solarize = {.words = 1, .flags = GF_DRAWS, .fields = of_solarize, .draw = gf_draw_whether, .run = solarize};
-const gf_operation gf_op_random_posterize = {.words = 1, .flags = GF_DRAWS, .fields = of_posterize, .draw = gf_draw_whether, .run = posterize};
-const gf_operation gf_op_random_autocontrast = {.words = 1, .flags = GF_DRAWS, .fields = of_others, .draw = gf_draw_whether, .run = autocontrast};
-const gf_operation gf_op_random_equalize = {.words = 1, .flags = GF_DRAWS, .fields = of_others, .draw = gf_draw_whether, .run = equalize};
-const gf_operation gf_op_random_sharpness = {.words = 1, .flags = GF_DRAWS, .fields = of_sharpness, .draw = gf_draw_whether, .run = sharpness};
+const gf_operation gf_op_random_solarize = {.words = 1, .record = "happens:?", .flags = GF_DRAWS, .fields = of_solarize, .draw = gf_draw_whether, .run = solarize};
+const gf_operation gf_op_random_posterize = {.words = 1, .record = "happens:?", .flags = GF_DRAWS, .fields = of_posterize, .draw = gf_draw_whether, .run = posterize};
+const gf_operation gf_op_random_autocontrast = {.words = 1, .record = "happens:?", .flags = GF_DRAWS, .fields = of_others, .draw = gf_draw_whether, .run = autocontrast};
+const gf_operation gf_op_random_equalize = {.words = 1, .record = "happens:?", .flags = GF_DRAWS, .fields = of_others, .draw = gf_draw_whether, .run = equalize};
+const gf_operation gf_op_random_sharpness = {.words = 1, .record = "happens:?", .flags = GF_DRAWS, .fields = of_sharpness, .draw = gf_draw_whether, .run = sharpness};

@@ -25,12 +25,9 @@ func PlaceOf(ctx context.Context, paths []string, options Options, row int64) (P
 	}
 	defer o.close()
 	for i, r := range o.readers {
-		rows, exact := r.Rows()
-		if c, ok := r.(table.Counter); ok && !exact {
-			if err := c.Count(ctx); err != nil {
-				return Place{}, err
-			}
-			rows, _ = r.Rows()
+		rows, err := counted(ctx, r)
+		if err != nil {
+			return Place{}, err
 		}
 		if row < rows {
 			at := errs.New(errs.ErrValue, "place", "")
@@ -40,6 +37,33 @@ func PlaceOf(ctx context.Context, paths []string, options Options, row int64) (P
 		row -= rows
 	}
 	return Place{}, errs.New(errs.ErrChanged, "place", fmt.Sprintf("the files have no row %d any more", row))
+}
+
+func counted(ctx context.Context, r table.Reader) (int64, error) {
+	rows, exact := r.Rows()
+	if c, ok := r.(table.Counter); ok && !exact {
+		if err := c.Count(ctx); err != nil {
+			return 0, err
+		}
+		rows, _ = r.Rows()
+	}
+	return rows, nil
+}
+
+// RowsOf are the rows of each file of such a table, which opens them again.
+func RowsOf(ctx context.Context, paths []string, options Options) ([]int64, error) {
+	o, err := open(ctx, paths, options)
+	if err != nil {
+		return nil, err
+	}
+	defer o.close()
+	rows := make([]int64, len(o.readers))
+	for i, r := range o.readers {
+		if rows[i], err = counted(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
 }
 
 // Placed adds the file, its row and line to an error that names a row of the table.

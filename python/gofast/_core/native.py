@@ -55,6 +55,7 @@ class DrawRequest(ctypes.Structure):
     answers: int
     answered: int
     tally: int
+    epoch: int
 
 
 @_struct

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from .dataset_operations import Dataset, Made
-from .operation import Call, Task
+from .operation import Call, Nothing, Task
 
 
 class Output(TypedDict, total=False):
@@ -41,6 +41,13 @@ class TorchWords(TypedDict):
     word: int
     kernel: list[int]
     version: str
+
+
+class Record(TypedDict):
+    """What an operation draws: words, and what they say; see steps.Record."""
+
+    words: int
+    fields: str
 
 
 class Rest(Made):
@@ -172,5 +179,6 @@ pictures: Call[PicturesRequest, Dataset] = Call("pictures")
 numbers: Call[PlanRequest, Rest | None] = Call("numbers")
 certain: Call[PlanRequest, list[dict[str, Any]] | None] = Call("certain")
 kept_keys: Call[KeptKeys, None] = Call("kept_keys")
+records: Call[Nothing, dict[str, Record]] = Call("records")
 torch_words: Call[PlanRequest, list[TorchWords]] = Call("torch_words")
 index: Task[Index, IndexMade] = Task("index")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from .. import errors
@@ -51,3 +52,9 @@ def duration(seconds: float) -> str:
 def many(count: int, what: str) -> str:
     """A number of things: "1 file", "2 files"."""
     return f"{count} {what}{'s' * (count != 1)}"
+
+
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table, whose columns stand below each other."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in table]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .._core.reason import Reason
 from .._loader.batch_source import Line, called
-from .._loader.native_dataset import ADAPTERS
+from .._loader.native_dataset import ADAPTERS, NativeDataset
 from . import path_cache
 from .bad_samples import BadSamples
 from .image_dataset import ImageDataset
@@ -126,6 +126,12 @@ class FolderAdapter(ImageDataset):
         why = self._take()
         view = Reason(why, self._called) if why else super()._native_view()
         return dataclasses.replace(view, of=self) if isinstance(view, Reason) else view
+
+    def _origins(self, samples: Sequence[int]) -> list[tuple[str | None, int]]:
+        return NativeDataset._origins(self, samples) if self._take() else super()._origins(samples)
+
+    def _drawing_view(self) -> PictureBatchSource | None:
+        return None if self._take() else super()._drawing_view()
 
     def _sample_signature(self) -> tuple[Any, ...]:
         return "torchvision's", *super()._sample_signature()

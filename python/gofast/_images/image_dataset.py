@@ -223,6 +223,13 @@ class ImageDataset(NativeDataset[Kind]):
     def _core(self) -> CorePictures:
         return self._here().core
 
+    def _origins(self, samples: Sequence[int]) -> list[tuple[str | None, int]]:
+        return [(self._listing.path(sample), sample) for sample in samples]
+
+    def _drawing_view(self) -> PictureBatchSource | None:
+        known = self._reader is None and overridden(self, ImageDataset) is None
+        return self._here().view if known else None
+
     def _explained(self) -> list[Line]:
         """The lines of gofast.explain: which steps run natively and which in Python."""
         lines = [("source", "Go", f"{len(self)} {self._files.called}")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,13 +14,13 @@ import torch
 from .. import errors
 from .._core import engine
 from .._core.picture_operations import TorchWords
-from .._loader.batch_source import BatchSource, SampleForm, row_index_error
+from .._loader.batch_source import BatchSource, Parameters, SampleForm, row_index_error
 from .._loader.batcher import threads_here
 from .._loader.core_dataset import IntArray, joined
 from .._loader.draws import BatchPosition
 from .._loader.transfer_format import TransferFormat, alike
 from .._loader.workers import Workers
-from . import fallback, picture_draws, pillow
+from . import fallback, picture_draws, pillow, sample_parameters
 from .core_pictures import CorePictures
 from .plan_stamp import PlanStamp
 from .protocols import HasPictures
@@ -199,6 +200,24 @@ class PictureBatchSource(BatchSource):
             if workers is None
             else picture_draws.WorkerDraws(self, workers)
         )
+
+    def sample_parameters(
+        self, indices: Sequence[int], epoch: int | None
+    ) -> tuple[str, list[Parameters] | None]:
+        """See the base class."""
+        if not self.draws:
+            return super().sample_parameters(indices, epoch)
+        if self.rng != "stateless":
+            return "torch's generators, as they are when the batch is made", None
+        seeds = ", ".join(sorted({str(dataset._options.seed) for dataset in self.datasets}))
+        epochs = ", ".join(sorted({str(one) for one in (self.epochs if epoch is None else (epoch,))}))
+        said, rows = f"stateless: seed {seeds}, epoch {epochs}, and each sample's number", array("q", indices)
+        sizes = picture_draws.find_sizes(self, rows)
+        try:
+            records = picture_draws.draw(self, rows, sizes, 0, epoch=epoch)
+        except picture_draws.RAISED as error:
+            return f"{said}; the batch fails: {error}", None
+        return said, sample_parameters.read(self._cores[0].plan.steps, records.tobytes(), self.record_words)
 
     def discard(self, slot: int, rows: int) -> None:
         """Frees pictures."""

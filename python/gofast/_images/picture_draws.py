@@ -77,6 +77,7 @@ def draw(
     sizes: array[int],
     state: int,
     python: generators.PythonWords | None = None,
+    epoch: int | None = None,
 ) -> array[int]:
     """One record for each picture, in their order.
 
@@ -84,12 +85,13 @@ def draw(
         state: address of the state image of a torch generator, which goes on; or 0: each sample draws from a
             stream of its own, of seed, epoch, sample and its occurrence in the batch.
         python: goes on too; needed with a state where the view draws from Python's random.
+        epoch: of the samples' own streams; None: the one in which their datasets are.
 
     Raises:
         ValueError: as torchvision's own, where a picture is too small for a crop.
         torch.linalg.LinAlgError: likewise, for a perspective.
     """
-    return _records(view.core, view.torch_words, indices, sizes, state, python, view)
+    return _records(view.core, view.torch_words, indices, sizes, state, python, view, epoch)
 
 
 def draw_one(
@@ -107,6 +109,7 @@ def _records(
     state: int,
     python: generators.PythonWords | None,
     view: DrawnView | None = None,
+    epoch: int | None = None,
 ) -> array[int]:
     flags = rounding() if state else 0
     if flags is None:
@@ -117,6 +120,9 @@ def _records(
     request = DrawRequest(records=records.buffer_info()[0], state=state, flags=flags)
     if python is not None:
         request.python = python.words.buffer_info()[0]
+    own = array("Q", () if epoch is None else (epoch,))
+    if own:
+        request.epoch = own.buffer_info()[0]
     _draw(core, indices, sizes, request, view)
     if words:
         torch_words.fill(records, core.record_words, words)

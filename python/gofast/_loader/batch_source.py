@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Output = Literal["dict", "tuple"]  # what a sample is
 Line: TypeAlias = "tuple[str, str, str]"  # of an explanation: step, runs in, what
+Parameters: TypeAlias = list[tuple[str, dict[str, Any]]]  # of a sample: an operation, and what was drawn
 
 
 class _PlanStamp(Protocol):
@@ -330,6 +331,19 @@ class BatchSource:
         for position, used in (replaced or {}).items():  # of the same dataset
             rows[position] = self.starts[np.searchsorted(self.starts, rows[position], "right") - 1] + used
         return tuple(values for column in self.columns for values in column.values(rows))
+
+    def sample_parameters(
+        self, indices: Sequence[int], epoch: int | None
+    ) -> tuple[str, list[Parameters] | None]:
+        """What the samples of a batch are drawn from, in words, and what is drawn for each.
+
+        Args:
+            epoch: of stateless draws; None: the one in which the datasets are.
+
+        Returns:
+            None where that is not known before the batch is made.
+        """
+        return "nothing is drawn for samples", [[] for _ in indices]
 
     def collated(self, images: torch.Tensor, labels: torch.Tensor | None, more: tuple[Any, ...] = ()) -> Any:
         """The batch as torch's default_collate would give it."""

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from torch.cuda import OutOfMemoryError
@@ -29,6 +29,7 @@ from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, Given, InFlight, index_of, r
 from .order import Listed, Order, Pull, begin
 from .recent_batches import MOST, Between, RecentBatches
 from .schedule import DrawnOrder
+from .skips import NO_SKIPS, Skips
 
 if TYPE_CHECKING:
     from .collation import Collation
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 NEVER = -1  # a turn that does not come, and the size of batches that have none
 MOST_REDRAWN = 3  # the draws of a batch are repeated so often if its pictures change on disk meanwhile
+
+
+_SKIPPED = object()  # a list whose batch is not made
 
 
 class _Unsized:
@@ -58,8 +62,10 @@ class Epoch:
         workers: what stands for torch's.
         sampler: that of the order, which the user may change.
         state: of an equal loader's epoch, to go on from there; see `state`.
+        skips: steps whose batches are not made, as if they had been handed out.
 
     Attributes:
+        passed: so many of these came so far.
         recent: remembers the batches of flights.
         marks: it does not remember the batch that was given last.
     """
@@ -78,7 +84,9 @@ class Epoch:
         workers: Workers | None = None,
         sampler: Any = None,
         state: dict[str, Any] | None = None,
+        skips: Skips = NO_SKIPS,
     ) -> None:
+        self.skips, self.passed = skips, 0
         self._lane, self._pull_ahead = lane, pull_ahead
         self._order = order
         drawn = self._drawn = order if isinstance(order, DrawnOrder) else None
@@ -109,13 +117,22 @@ class Epoch:
             self._size = 1  # lists in the next flight; it starts small, so that the first batch comes soon
         if state is not None:
             self._load(state)
-        elif pull_ahead:
-            self._begin()
+        else:
+            self._skip()
+            if pull_ahead:
+                self._begin()
         self._ranked = None if drawn is None else drawn.ranked
         if self._ranked is not None:
             self._ranked.follow(self)
         elif not self._ahead and drawn is not None:
             self._rows = drawn.indices(0, drawn.batches)
+
+    def _skip(self) -> None:
+        """The order takes over the steps to skip: before anything is pulled."""
+        if isinstance(self._order, DrawnOrder):
+            self._order.skip(self.skips)
+        else:
+            self._order.skips = self.skips
 
     def _begin(self) -> None:
         """Pulls what torch with workers has pulled before the next batch."""
@@ -174,7 +191,10 @@ class Epoch:
             return self._collated(self._collation)
         if self._left:
             return self._next()
-        return self._open() if self._shared else self._listed()
+        while True:
+            batch = self._open() if self._shared else self._listed()
+            if batch is not _SKIPPED:
+                return batch
 
     # Lists that share flights.
 
@@ -200,6 +220,10 @@ class Epoch:
             drawn = self._drawn
             if drawn is None or number == drawn.batches:
                 raise StopIteration
+            if drawn.skips.run(number)[0]:
+                self._opened += 1
+                self.passed += 1
+                return _SKIPPED
             self._opened += 1
             try:
                 if self._ranked is not None:
@@ -216,6 +240,11 @@ class Epoch:
         flight = self._flight = self._queue.pop()
         self._take, self._ticket, self._left = flight.take, flight.ticket, flight.lists
         self._opened += flight.lists
+        if flight.skip:
+            self._left, self.passed = 0, self.passed + flight.lists
+            if ends and self._pull_ahead:
+                self._finish()
+            return _SKIPPED
         self.marks = True
         try:
             batch = self._next()
@@ -257,6 +286,10 @@ class Epoch:
         if not queue.flights:
             raise StopIteration
         collation, flight = self._collation, queue.flights[0]
+        if flight.skip:
+            self._land()
+            self.passed += flight.lists
+            return _SKIPPED
         if collation is None:
             self._guess()
         try:
@@ -306,8 +339,9 @@ class Epoch:
 
     def _land(self) -> None:
         """A batch is given."""
-        self._remember(self._queue.pop(), self._opened)
-        self._opened += 1
+        pull = self._queue.pop()
+        self._remember(pull, self._opened)
+        self._opened += pull.lists
         if self._pull_ahead:
             try:
                 self._pull()
@@ -348,7 +382,8 @@ class Epoch:
         most = FLIGHTS_AHEAD if self._shared else FLIGHTS_AHEAD * self._largest
         for _ in range(len(queue), most):
             first = order.at
-            stop = first + (self._size if self._shared else 1)
+            skip, alike = order.skips.run(first)
+            stop = first + (alike if skip else self._size if self._shared else 1)
             if first < self._last_turn < stop:
                 stop = self._last_turn
             pull = order.ahead(stop - first)
@@ -428,6 +463,7 @@ class Epoch:
         Raises:
             UnsupportedError: the batch size or the sampler's indices were changed in this epoch.
         """
+        back = self._lists(back)
         given, drawn, past = self.given - back, self._drawn, self._latest(back)
         return {
             "given": given,
@@ -437,9 +473,26 @@ class Epoch:
             "workers": None if self._workers is None else self._queue.told(self._workers, past),
         }
 
-    def behind(self, back: int) -> AbstractContextManager[Between]:
+    @contextmanager
+    def behind(self, back: int) -> Iterator[Between]:
         """A context in which the generators are as they were before so many batches were drawn for here."""
-        return self._queue.behind(self._latest(back))
+        lists, skips = self._lists(back), self._order.skips
+        with self._queue.behind(self._latest(lists)) as between:
+            # Behind a skipped list no loop has drawn.
+            first = self.given - lists
+            yield between and [one for at, one in enumerate(between, first) if not skips.run(at)[0]]
+
+    def _lists(self, back: int) -> int:
+        """How many lists the last batches came of, with those between them that were skipped."""
+        at = self.given
+        while back:
+            at -= 1
+            back -= not self._order.skips.run(at)[0]
+        if self.given - at > MOST and self.skips:
+            raise UnsupportedError(
+                f"more than {MOST} steps came behind this batch, with those that were skipped"
+            )
+        return self.given - at
 
     def _latest(self, back: int) -> list[Given]:
         return [*self._past][max(0, len(self._past) - back) :]
@@ -449,6 +502,7 @@ class Epoch:
         if (drawn is None) == ("position" in state["order"]):
             raise UnsupportedError("the state is that of a loader with another kind of sampler")
         self._order.load(state["order"])
+        self._skip()
         if drawn is not None:
             given = drawn.at  # the size of batches may be another, and the number of ranks
             if self._early:
@@ -459,8 +513,10 @@ class Epoch:
         for part in (self._queue.draw, self._collation):
             if part is not None:
                 part.begin(given)
-        for index in state["ahead"]:
-            self._queue.add(Pull(index))
+        for number, index in enumerate(state["ahead"], given):
+            pull = Pull(index)
+            pull.skip = self._order.skips.run(number)[0]
+            self._queue.add(pull)
         begin(self._sampler, state["now"])
         if drawn is not None and self._pull_ahead:
             self._begin()

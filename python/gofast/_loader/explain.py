@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, default_collate
 
 from .._core import engine, reason
+from .._core.arguments import checked, whole
 from .._core.openmp import as_in_workers
 from .._core.reason import Reason
-from .._core.units import duration
-from ..errors import GofastError
+from .._core.units import aligned, duration
+from ..errors import GofastError, OptionError
+from .batch_explanation import BatchExplanation, explain_batch
 from .batch_source import BatchSource, Line, called
 from .destination import PINNED
 from .iterable_dataset import IterableSourceDataset
@@ -34,11 +36,7 @@ class Explanation(str):
     lines: list[Line]
 
     def __new__(cls, lines: Sequence[Line]) -> Explanation:
-        table = [_TITLE, *lines]
-        widths = [max(len(line[i]) for line in table) for i in range(2)]
-        made = super().__new__(
-            cls, "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in table)
-        )
+        made = super().__new__(cls, "\n".join(aligned([_TITLE, *lines])))
         made.lines = list(lines)
         return made
 
@@ -59,25 +57,63 @@ class Explanation(str):
         return f"<table><thead>{row(_TITLE, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
-def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation:
-    """Shows which steps run natively, which run in Python, and why.
+@overload
+def explain(what: Dataset[Any] | DataLoader[Any]) -> Explanation: ...
+@overload
+def explain(
+    what: DataLoader[Any], *, epoch: int | None = None, step: int, rank: int | None = None
+) -> BatchExplanation: ...
+@checked
+def explain(
+    what: Dataset[Any] | DataLoader[Any],
+    *,
+    epoch: int | None = None,
+    step: int | None = None,
+    rank: int | None = None,
+) -> Explanation | BatchExplanation:
+    """Shows which steps run natively, which run in Python, and why; or which samples one batch has.
+
+    With ``step``, the answer is that batch: its samples, their files, and the crops, flips and whatever else
+    is drawn for them, where that follows from a seed. It is found without iterating, and nothing moves: no
+    generator, no iterator, no place. Orders are known of a gofast.Sampler, torch's DistributedSampler and
+    SequentialSampler, and of samplers with a generator of their own. What torch's RandomSampler draws else
+    is known while an iterator of a gofast.DataLoader lives: then the batch is one of its epoch. Draws are
+    known with ``rng="stateless"``.
 
     Args:
         what: a dataset, gofast's or another, also inside Subset and ConcatDataset; or a loader over one,
             torch's, gofast's or any other object with a `dataset`, which is explained as far as that goes.
+        epoch: as after `set_epoch` of the loader; None: the one that its sampler and dataset are in.
+        step: of a batch in its epoch, from 0 on. Also after a state was loaded, it counts from the epoch's
+            first sample.
+        rank: whose batch; None: the loader's own.
 
     Returns:
-        A str: a table with one line for each step. A notebook shows it as a table.
+        A str: a table with one line for each step. A notebook shows it as a table. With ``step``, an object
+        that prints as a table, and has its columns as attributes (`gofast.typing.BatchExplanation`).
 
     Raises:
         TypeError: it is neither a dataset nor a loader.
+        OptionError: ``step`` without a loader, or there is no such rank.
+        RowIndexError: the epoch has no such step.
+        UnsupportedError: nobody knows the order before an iterator draws it, with the reason.
 
     Example:
         >>> print(gofast.explain(gofast.ArrayDataset(torch.zeros(3, 2))))
         step               runs in  what
         array 0            C        3 rows of float32 [2]
         ...
+        >>> train = gofast.ArrayDataset(torch.zeros(100, 2))
+        >>> loader = gofast.DataLoader(train, batch_size=3, sampler=gofast.Sampler(train, 8, 0, seed=1))
+        >>> gofast.explain(loader, epoch=3, step=1, rank=5).indices
+        [61, 33, 10]
     """
+    if step is not None:
+        if not isinstance(what, DataLoader):
+            raise OptionError(f"step={step} is a batch of a DataLoader, not of a {type(what).__name__}")
+        return explain_batch(what, epoch, whole(0)("step", step), rank)
+    if epoch is not None or rank is not None:
+        raise OptionError("epoch= and rank= choose a batch: give step= too")
     if isinstance(what, DataLoader):
         return Explanation(_loader(what))
     if not isinstance(what, Dataset):

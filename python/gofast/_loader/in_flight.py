@@ -121,13 +121,13 @@ class InFlight:
         while drawn:
             pull = drawn[0]
             indices = pull.indices
-            samples = pull.samples
+            samples = 0 if pull.skip else pull.samples
             if samples is None:
                 samples = 0 if indices is None else len(indices)
             size = samples * lane.row_bytes
             if len(flights) >= FLIGHTS_AHEAD and self._bytes + size > BYTES_AHEAD:
                 return
-            if pull.take is None:
+            if pull.take is None and not pull.skip:
                 if pull.undrawn is not None:
                     self._submit_drawn(pull, pull.undrawn)
                 elif samples:
@@ -180,7 +180,7 @@ class InFlight:
             self.drawn.append(self.pulled.popleft())
 
     def _draw_for(self, draw: Draws, pull: Pull) -> None:
-        if pull.indices is None or not len(pull.indices):
+        if pull.indices is None or not len(pull.indices) or (pull.skip and draw.early):
             draw.skip()
             return
         pull.indices = pull.as_array()

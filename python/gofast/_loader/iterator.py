@@ -26,6 +26,7 @@ from .recent_batches import Between, RecentBatches
 from .resume import Then, draws_anew, put, seed_anew, warn_of_draws
 from .schedule import begun, draw_order
 from .seeding import seeder
+from .skips import NO_SKIPS, Skips
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ class NativeIterator(_BaseDataLoaderIter):
         copies: WorkerCopies | None,
         on_device: bool,
         state: dict[str, Any] | None = None,
+        skips: Skips = NO_SKIPS,
     ) -> None:
-        self._lane = lane
+        self._lane, self.skips = lane, skips
         self._on_device = on_device  # batches arrive there: there is nothing to pin
         # The thread inside `next` holds the lock. The same thread can take it again, so that a signal
         # handler that calls `next` gets an error and not a deadlock.
@@ -187,6 +189,7 @@ class NativeIterator(_BaseDataLoaderIter):
                 if not first_iter:
                     self._counted.end()
                     self._counted = self._lane.counts.begin()
+                    self.skips = loader._take_skips()  # type: ignore[attr-defined]
                 self._begun = begun(self._index_sampler)
                 super()._reset(loader, first_iter)
                 if self._draw is not None:
@@ -230,7 +233,8 @@ class NativeIterator(_BaseDataLoaderIter):
 
     def _unknown(self) -> int:
         """Batches of its epoch that were neither handed out nor are known to be lost."""
-        return 0 if self._epoch is None else self._epoch.given - self._lost - self._num_yielded
+        epoch = self._epoch
+        return 0 if epoch is None else epoch.given - epoch.passed - self._lost - self._num_yielded
 
     def _new_epoch(self) -> Epoch:
         """Pulls what torch pulls first: at `iter` with workers, at the first `next` without them."""
@@ -249,7 +253,16 @@ class NativeIterator(_BaseDataLoaderIter):
             return lane.destination.move(lane.counts.fetched(lambda: fetcher.fetch(index), len(index)))  # type: ignore[no-untyped-call]
 
         epoch = Epoch(
-            lane, order, fetch, self._pull_ahead, self._draw, collation, self._simulated, sampler, state
+            lane,
+            order,
+            fetch,
+            self._pull_ahead,
+            self._draw,
+            collation,
+            self._simulated,
+            sampler,
+            state,
+            self.skips,
         )
         if not self._pin_memory and collation is None:
             epoch.recent = self._recent

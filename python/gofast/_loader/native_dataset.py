@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard, TypeVar
@@ -83,6 +84,15 @@ class NativeDataset(Dataset[Kind]):
         """The table that may stay on a device instead."""
         return None
 
+    def _origins(self, samples: Sequence[int]) -> list[tuple[str | None, int]]:
+        """The file of each of these samples, if it is from one, and its row there; else its own number."""
+        return [(None, sample) for sample in samples]
+
+    def _drawing_view(self) -> BatchSource | None:
+        """What draws for its samples, also where Python goes on with them; None: nobody knows."""
+        view = self._native_view()
+        return None if isinstance(view, Reason) else view
+
     def _explained(self) -> list[Line]:
         """Which steps run natively and which in Python, and why, for gofast.explain."""
         raise NotImplementedError
@@ -123,6 +133,42 @@ def resolve(dataset: Dataset[Any]) -> BatchSource | Reason:
     if any(p._sample_signature() != parts[0]._sample_signature() for p in parts):
         return _DIFFERENT  # torch's collate says what is wrong with mixed samples
     return parts[0]._joined(parts, index_map)
+
+
+def origins(files: Sequence[str], ends: IntArray, samples: Sequence[int]) -> list[tuple[str | None, int]]:
+    """As `_origins` gives them, of samples that lie in files, one behind the other.
+
+    Args:
+        ends: the number of the sample behind the last one of each file; there may be none.
+    """
+    if not files:
+        return [(None, sample) for sample in samples]
+    starts = [0, *ends.tolist()]
+    numbers = np.searchsorted(ends, samples, "right").tolist()
+    return [(files[i], sample - starts[i]) for i, sample in zip(numbers, samples, strict=True)]
+
+
+def locate(dataset: Any, samples: IntArray) -> list[tuple[Any, IntArray, IntArray]]:
+    """Where samples lie in a tree of Subset and ConcatDataset.
+
+    Returns:
+        Its innermost datasets in their order, each with the positions of those samples that are its own, and
+        their numbers there.
+    """
+    own = type(dataset).__getitem__
+    samples = np.where(samples < 0, samples + len(dataset), samples) if (samples < 0).any() else samples
+    if own is Subset.__getitem__:
+        chosen = [operator.index(dataset.indices[sample]) for sample in samples.tolist()]
+        return locate(dataset.dataset, np.array(chosen, np.int64))
+    if own is not ConcatDataset.__getitem__:
+        return [(dataset, np.arange(len(samples)), samples)]
+    made, starts = [], [0, *dataset.cumulative_sizes]
+    numbers = np.searchsorted(starts, samples, "right") - 1
+    for number, part in enumerate(dataset.datasets):
+        here = np.flatnonzero(numbers == number)
+        inner = locate(part, samples[here] - starts[number])
+        made += [(leaf, here[positions], rows) for leaf, positions, rows in inner]
+    return made
 
 
 _METHODS = ("__getitem__", "__getitems__", "__len__")

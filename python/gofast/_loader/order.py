@@ -16,6 +16,7 @@ from torch import Tensor
 
 from .. import errors
 from .._core.generators import Generators, owned, put_state, state_of
+from .skips import NO_SKIPS
 
 if TYPE_CHECKING:
     from .draws import Undrawn
@@ -38,6 +39,7 @@ class Pull:
         after: what the worker's generators had after that, if its collate function draws later.
         take, ticket: how the next batch is had: ``take(ticket)``. None until the pull is submitted.
         bytes: of the batches.
+        skip: their batches are not made: they are only drawn for.
     """
 
     samples: int | None = None
@@ -48,6 +50,7 @@ class Pull:
     after: Generators | None = None
     take: Any = None
     ticket: Any = None
+    skip = False
 
     def __init__(self, index: Any, indices: Any = None) -> None:
         self.index, self.indices = index, indices
@@ -65,11 +68,13 @@ class Order:
         batches: how many lists there are; None: that is not known.
         samples: how many there are in an order that can be sought, and is cut in runs; None: in any other.
         position: of the next sample, if it can be sought.
+        skips: the lists whose batches are not made, by their numbers in this order.
     """
 
     batches: int | None = None
     samples: int | None = None
     position = 0
+    skips = NO_SKIPS
 
     def pull(self) -> Pull | None:
         """The next list, drawn as torch's pull draws it, or None after the last.
@@ -126,7 +131,9 @@ class Listed(Order):
             return None
         if type(index) is not list and isinstance(index, Iterator):
             index = list(index)  # it may be read twice
-        return Pull(index)
+        pull = Pull(index)
+        pull.skip = self.skips.run(self._at - 1)[0]
+        return pull
 
     def state(self) -> dict[str, Any]:
         """See Order."""

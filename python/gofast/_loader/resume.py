@@ -13,6 +13,7 @@ from .._core.generators import Generators, owned, put_state, state_of, unpacked
 from .._core.warn import warn
 from .order import begin, beginnings, samples_of_list
 from .recent_batches import RecentBatches
+from .skips import NO_SKIPS, Skips
 from .torchdata_state import epoch_of, is_torchdatas
 
 _VERSION = 2
@@ -34,13 +35,13 @@ def state_of_loader(
     if not back:
         return _now(loader, iterator)
     if iterator is not None:
-        behind, told = iterator._behind, iterator._state
+        behind, told, source = iterator._behind, iterator._state, iterator
     else:
         assert recent.ended is not None
-        behind, told = recent.ended.behind, recent.ended.state
+        behind, told, source = recent.ended.behind, recent.ended.state, recent.ended
     now = Generators.now().plain()
     with behind(back) as between:
-        state = _now(loader, iterator, told(back))
+        state = _now(loader, iterator, told(back), source)
         if between is not None:
             state["then"] = _plain([*between, now]) + (state["then"] or [])
         return state
@@ -92,11 +93,14 @@ def _came_behind(iterator: Any, recent: RecentBatches, batch: tuple[Any, ...]) -
     return behind
 
 
-def _now(loader: DataLoader[Any], iterator: Any, epoch: dict[str, Any] | None = None) -> dict[str, Any]:
+def _now(
+    loader: DataLoader[Any], iterator: Any, epoch: dict[str, Any] | None = None, source: Any = None
+) -> dict[str, Any]:
     """The state as the generators are now.
 
     Args:
         epoch: its part, if it is not behind the last batch.
+        source: what that is of; None: the iterator.
     """
     counted = None if iterator is None else iterator._counted
     inside = epoch is not None or (counted is not None and counted.runs)
@@ -117,7 +121,13 @@ def _now(loader: DataLoader[Any], iterator: Any, epoch: dict[str, Any] | None = 
             state["epoch"] = iterator._state()
         except errors.UnsupportedError as error:
             state["unknown"] = str(error)
-    return _plain(state)  # type: ignore[no-any-return]
+    skips = getattr(source or iterator, "skips", NO_SKIPS) if inside else loader._skips  # type: ignore[attr-defined]
+    return with_skips(_plain(state), skips)
+
+
+def with_skips(state: dict[str, Any], skips: Skips) -> dict[str, Any]:
+    """A copy of a state with the steps that its epoch leaves out."""
+    return {**state, "skips": skips.ranges()} if skips else {**state}
 
 
 def of_all_ranks(state: dict[str, Any]) -> dict[str, Any]:

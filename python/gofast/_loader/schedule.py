@@ -33,6 +33,7 @@ from .._core.indices import picked_from
 from .._core.openmp import alone
 from .order import Listed, Order, Pull, beginnings
 from .sampler import RankEpoch, Sampler
+from .skips import Skips
 
 _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
 
@@ -93,6 +94,17 @@ class DrawnOrder(Order):
         self.last_pull, short = divmod(drawn.count, self.batch_size)
         self.batches = self.last_pull + (not self.drop_last and short > 0)
 
+    def skip(self, skips: Skips) -> None:
+        """Takes over the steps of the epoch whose batches are not made."""
+        ranked = self._drawn.ranked
+        before, rest = divmod(0 if ranked is None else ranked.share.start, self.batch_size * self._world)
+        if rest and skips:
+            raise errors.UnsupportedError(
+                f"the epoch goes on from a sample behind {rest} of a global batch of "
+                f"{self.batch_size * self._world}: its steps have no numbers, and none can be skipped"
+            )
+        self.skips = skips.without(before)
+
     @property
     def ranked(self) -> RankEpoch | None:
         """The iteration over a gofast.Sampler, if it is one."""
@@ -110,14 +122,18 @@ class DrawnOrder(Order):
     def ahead(self, most: int, behind: int = 0) -> Pull | None:
         """The next lists, which torch does not pull yet. The caller moves `at` when it has them.
 
+        Some are skipped, or none. Several that are have no indices.
+
         Args:
             behind: so many lists that come first.
         """
         first = self.at + behind
-        stop = min(first + most, self.batches)
+        skip, alike = self.skips.run(first)
+        stop = min(first + min(most, alike), self.batches)
         if first >= stop:
             return None
-        pull = Pull(None, self.indices(first, stop))
+        pull = Pull(None, None if skip and stop - first > 1 else self.indices(first, stop))
+        pull.skip = skip
         pull.each, pull.lists = min(self.batch_size, self._drawn.count), stop - first
         pull.samples = min(stop * self.batch_size, self._drawn.count) - first * self.batch_size
         return pull
@@ -158,7 +174,9 @@ class DrawnOrder(Order):
         for _ in range(self.at):
             next(lists, None)
         rest.changed = self._sampler
-        return Listed(self._sampler, lists)
+        listed = Listed(self._sampler, lists)
+        listed.skips, listed._at = self.skips, self.at
+        return listed
 
     def state(self, at: int | None = None) -> dict[str, Any]:
         """See Order.

@@ -48,8 +48,9 @@ class Speculation:
             try:
                 with lane.counts.drawing():
                     pull.records, after = draw.ahead(indices, pull.before)
-                batcher = lane.batcher or lane.open()
-                pull.ticket, pull.take = batcher.submit(indices, pull.each, pull.records), batcher.take
+                if not pull.skip:
+                    batcher = lane.batcher or lane.open()
+                    pull.ticket, pull.take = batcher.submit(indices, pull.each, pull.records), batcher.take
             except Exception as error:
                 if by_handler(error):
                     raise
@@ -79,4 +80,5 @@ class Speculation:
     def drop(self) -> None:
         """Gives all up."""
         made, self._made = self._made, deque()
-        self._lane.give_up([pull.ticket for pull, _ in reversed(made)])  # the last first: it has not begun
+        # The last first: it has not begun.
+        self._lane.give_up([pull.ticket for pull, _ in reversed(made) if not pull.skip])

@@ -30,7 +30,8 @@ _OPERATIONS = {
     "Invert": False,
 }
 _NUMBERS = {name: number for number, name in enumerate(_OPERATIONS)}
-_SPACE = tuple(_OPERATIONS)[:-1]
+OPERATIONS = tuple(_OPERATIONS)
+_SPACE = OPERATIONS[:-1]
 _MOST_BINS = 1024  # augment.h's GF_MOST_MAGNITUDES
 _MOST_POLICIES = 1024  # augment.h's GF_MOST_POLICIES
 _MOST_OPERATIONS = 100  # of one RandAugment

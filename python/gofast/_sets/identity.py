@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import hashlib
 import importlib.metadata
@@ -22,6 +21,7 @@ from .._core.generators import Generators
 from .._core.stamp import Stamp
 from .._core.tfrecord_index import TFRecordIndex
 from .._images.image_dataset import ImageDataset
+from .._loader.native_dataset import locate
 from .._plan import transforms
 from .._plan.translate import draws
 from .._tables import array_folder
@@ -234,11 +234,6 @@ def _in_words(name: str, old: Any, new: Any) -> str:
 
 def place(dataset: Any, index: int) -> str:
     """The path of a sample's picture in brackets, if there is one."""
-    index += len(dataset) if index < 0 else 0
-    if isinstance(dataset, Subset):
-        return place(dataset.dataset, dataset.indices[index])
-    if isinstance(dataset, ConcatDataset):
-        part = bisect.bisect_right(dataset.cumulative_sizes, index)
-        return place(dataset.datasets[part], index - (dataset.cumulative_sizes[part - 1] if part else 0))
-    pairs = [*_pairs(dataset)]
-    return f" ({pairs[index][0]})" if len(pairs) == len(dataset) else ""
+    (leaf, _, rows), *_ = (found for found in locate(dataset, np.array([index])) if len(found[1]))
+    pairs = [*_pairs(leaf)]
+    return f" ({pairs[rows[0]][0]})" if len(pairs) == len(leaf) else ""

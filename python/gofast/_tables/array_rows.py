@@ -89,6 +89,9 @@ class ArrayRows(RowDataset[Options, Kind]):
         in_c = self._is_native and not self._memory.by_rows
         return in_c and (position == 0 or (position == 1 and self._label_is_native))
 
+    def _origins(self, samples: Sequence[int]) -> list[tuple[str | None, int]]:
+        return [(self._origin.path or None, sample) for sample in samples]
+
     def _sources(self) -> list[Line]:
         lines = []
         how = "row by row" if self._memory.by_rows else "one torch.index_select a batch"

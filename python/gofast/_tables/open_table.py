@@ -12,6 +12,7 @@ from .. import errors
 from .._core import engine, table_operations
 from .._core.memory import Layout, MappedMemory
 from .._core.table_operations import Selection, Sources, TextsMemory
+from .._loader.core_dataset import IntArray
 from . import array_folder
 from .cache import fingerprint, open_cache
 from .cached_texts import cached_columns, to_keep
@@ -46,6 +47,21 @@ def place(source: TableOptions, row: int) -> CellPlace:
     except errors.GofastError:  # the caller reports what is wrong with the row; that matters more
         return CellPlace(paths[0] if len(paths) == 1 else None, row)
     return CellPlace(found["path"], found["row"], found["line"] if found["line"] > 0 else None)
+
+
+def files_of(source: TableOptions, rows: int) -> tuple[list[str], IntArray]:
+    """The files of a table of so many rows, and the number of the row behind the last one of each.
+
+    No table keeps that: they are opened once more, unless it is one that the user named. None where they are
+    others now.
+    """
+    try:
+        paths, running = request_of(source, takes_cache=source.cache is None)
+        named = isinstance(source.path, (str, os.PathLike)) and paths == [os.fspath(source.path)]
+        counts = [rows] if named else table_operations.file_rows(running)
+    except errors.GofastError:
+        return [], np.zeros(0, np.int64)
+    return (paths, np.cumsum(counts)) if sum(counts) == rows else ([], np.zeros(0, np.int64))
 
 
 def open_table(source: TableOptions) -> tuple[MappedMemory, list[TextColumn]]:

@@ -137,6 +137,11 @@ def at_epoch(made: Any, epoch: int) -> Any:
     return made
 
 
+def skipping(made: Any, steps: Any) -> Any:
+    made.skip(steps)
+    return made
+
+
 def preprocessed(place: Path, **options: Any) -> Any:
     return gofast.preprocess(gofast.ArrayDataset(*ARRAYS), place / "t.set", **options)
 
@@ -329,6 +334,10 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         lambda place, epoch: at_epoch(gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)), epoch),
         [{"epoch": 3}],
     ),
+    "DataLoader.skip": (
+        lambda place, steps: skipping(gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)), steps),
+        [{"steps": [1, 3]}],
+    ),
     "DataLoader.stats": (
         lambda place, **options: gofast.DataLoader(gofast.ArrayDataset(*ARRAYS)).stats(**options),
         [{"ranks": True}],
@@ -377,6 +386,12 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
             {"padding": "max_length", "max_length": 4, "pad_to_multiple_of": 2, "padding_side": "left"},
             {"truncation": True, "pad_token_id": 0, "missing": "", "identity": "words"},
         ],
+    ),
+    "explain": (
+        lambda place, **options: str(
+            gofast.explain(loader(place, sampler=gofast.Sampler(range(6), 2, 0, seed=1)), **options)
+        ),
+        [{"epoch": 3, "step": 1, "rank": 1}],
     ),
     "doctor": (doctored, [{"seconds": 4000}, {"seconds": 0.25}]),
     "install": (kept, [{"cache": "memory", "cache_limit": 1 << 24}]),
