@@ -35,9 +35,9 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 69_850,
-    "lines: tests": 56_900,
-    "lines: benchmarks": 8_600,
+    "lines: library": 70_384,
+    "lines: tests": 57_213,
+    "lines: benchmarks": 8_478,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`
