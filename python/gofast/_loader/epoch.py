@@ -251,8 +251,9 @@ class Epoch:
         finally:
             if ends and self._pull_ahead:
                 self._finish()  # with workers, torch pulls after it has received a batch or its error
-        if self.recent is not None:
-            self.marks = not self.recent.begin(getattr(flight.ticket, "labels", None), batch)
+        if self._left and self.recent is not None:
+            labels = getattr(flight.ticket, "labels", None)
+            self.marks = labels is None or not self.recent.begin(labels, batch)
         return batch
 
     def _collated(self, collation: Collation) -> Any:

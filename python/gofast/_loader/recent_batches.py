@@ -45,40 +45,41 @@ class RecentBatches:
 
     def __init__(self) -> None:
         # Of one batch each, or the labels of a flight's batches.
-        self._known: deque[weakref.ref[Any] | Sequence[Tensor] | None] = deque(maxlen=MOST)
+        self._known = deque[weakref.ref[Any] | tuple[Tensor, ...] | None]()
+        self._count = 0  # of batches
 
     def restart(self) -> None:
         """An epoch begins."""
         self._known.clear()
-        self.ended = None
+        self._count, self.ended = 0, None
 
     def add(self, batch: Any) -> None:
         """A batch was handed out."""
-        self._known.append(_reference(batch))
+        self._append(_reference(batch), 1)
 
     def lost(self) -> None:
         """A batch has failed."""
-        self._known.append(None)
+        self._append(None, 1)
 
-    def begin(self, labels: Sequence[Tensor] | None, first: Any) -> bool:
+    def begin(self, labels: Sequence[Tensor], first: Any) -> bool:
         """A flight begins. Returns whether its batches need not be added: the first one has its labels."""
-        if labels is None or not any(labels[0] is one for one in tensors(first)):
+        if not any(labels[0] is one for one in tensors(first)):
             return False
-        self._known.append(labels)
-        enough = 0
-        for at in range(len(self._known) - 1, -1, -1):
-            if enough >= MOST:
-                for _ in range(at + 1):
-                    self._known.popleft()
-                break
-            known = self._known[at]
-            enough += len(known) if isinstance(known, Sequence) else 1
+        self._append(tuple(labels), len(labels))
         return True
+
+    def _append(self, known: weakref.ref[Any] | tuple[Tensor, ...] | None, batches: int) -> None:
+        self._known.append(known)
+        self._count += batches
+        while self._count - (first := _batches(self._known[0])) >= MOST:
+            self._known.popleft()
+            self._count -= first
 
     def cut(self, left: int) -> None:
         """The last flight's last batches are not handed out from it."""
-        if left and self._known and isinstance(known := self._known[-1], Sequence):
+        if left and self._known and type(known := self._known[-1]) is tuple:
             self._known[-1] = known[:-left]
+            self._count -= left
 
     def behind(self, batch: Any, left: int) -> int:
         """How many batches came behind this one.
@@ -103,12 +104,17 @@ class RecentBatches:
     def _firsts(self, left: int) -> Iterator[Any]:
         """What each batch is known by, the latest first."""
         for known in reversed(self._known):
-            if isinstance(known, Sequence):
+            if type(known) is tuple:
                 yield from reversed(known[: len(known) - left])
                 left = 0
             else:
                 first = None if known is None else known()
                 yield self if first is None else first
+
+
+def _batches(known: Any) -> int:
+    """How many an entry stands for."""
+    return len(known) if type(known) is tuple else 1
 
 
 def _reference(batch: Any) -> weakref.ref[Any] | None:
