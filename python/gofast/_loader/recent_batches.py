@@ -62,8 +62,9 @@ class RecentBatches:
         self._append(None, 1)
 
     def begin(self, labels: Sequence[Tensor], first: Any) -> bool:
-        """A flight begins. Returns whether its batches need not be added: the first one has its labels."""
-        if not any(labels[0] is one for one in tensors(first)):
+        """A flight begins. Returns whether its batches need not be added: the first one ends with its labels."""
+        last = [*first.values()][-1] if type(first) is dict else first[-1] if type(first) is list else None
+        if last is not labels[0]:
             return False
         self._append(tuple(labels), len(labels))
         return True
@@ -71,9 +72,13 @@ class RecentBatches:
     def _append(self, known: weakref.ref[Any] | tuple[Tensor, ...] | None, batches: int) -> None:
         self._known.append(known)
         self._count += batches
-        while self._count - (first := _batches(self._known[0])) >= MOST:
+        while True:
+            first = self._known[0]
+            over = self._count - (len(first) if type(first) is tuple else 1)
+            if over < MOST:
+                return
             self._known.popleft()
-            self._count -= first
+            self._count = over
 
     def cut(self, left: int) -> None:
         """The last flight's last batches are not handed out from it."""
@@ -112,14 +117,10 @@ class RecentBatches:
                 yield self if first is None else first
 
 
-def _batches(known: Any) -> int:
-    """How many an entry stands for."""
-    return len(known) if type(known) is tuple else 1
-
-
 def _reference(batch: Any) -> weakref.ref[Any] | None:
+    first = batch[0] if type(batch) is list and batch else batch  # the usual one, at once
     try:
-        return weakref.ref(next(tensors(batch), batch))
+        return weakref.ref(first if type(first) is Tensor else next(tensors(batch), batch))
     except TypeError:  # a list of numbers or texts
         return None
 

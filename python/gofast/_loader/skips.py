@@ -10,6 +10,7 @@ from .. import errors
 from .._core.arguments import several, whole
 
 _FAR = 1 << 62  # no epoch has so many steps
+_NONE = False, _FAR
 
 
 class Skips:
@@ -51,6 +52,8 @@ class Skips:
 
     def run(self, step: int) -> tuple[bool, int]:
         """Whether a step is one of them, and of how many steps from there on that is true."""
+        if not self._edges:  # a call of bisect is felt where batches are small
+            return _NONE
         edge = bisect_right(self._edges, step)
         return edge % 2 == 1, (self._edges[edge] if edge < len(self._edges) else _FAR) - step
 
