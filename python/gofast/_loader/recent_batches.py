@@ -6,7 +6,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -30,12 +30,34 @@ class Ended(Protocol):
         """A context in which generators are as they were before so many batches were drawn for."""
 
 
+class Flight(NamedTuple):
+    """Batches whose labels were cut out of one tensor, one behind the other.
+
+    Attributes:
+        labels: that tensor, weakly.
+        each: its elements for a batch.
+        batches: how many were handed out, or will be.
+    """
+
+    labels: weakref.ref[Tensor]
+    each: int
+    batches: int
+
+    def number(self, part: Tensor) -> int | None:
+        """Of which batch this is the labels, or a part of them."""
+        labels = self.labels()
+        if labels is None or part._base is not labels:
+            return None
+        return int(part.storage_offset() - labels.storage_offset()) // self.each
+
+
 class RecentBatches:
     """The first tensor of each batch, known weakly. A list or a dict cannot be referred to weakly, and its
     address is soon another's; its tensors stay the same objects in whatever a loop puts them into.
 
     A weak reference takes 0.2 us, a fiftieth of a small batch of rows. Such batches come in flights, whose
-    labels were cut in parts beforehand: these are remembered, once for a flight.
+    labels were cut in parts beforehand: these are known by what they were cut from, once for a flight. To
+    keep the parts instead would cost as much.
 
     Attributes:
         ended: the epoch, if it has ended: a loop that reads ahead works on when the iterator is gone.
@@ -44,8 +66,7 @@ class RecentBatches:
     ended: Ended | None = None
 
     def __init__(self) -> None:
-        # Of one batch each, or the labels of a flight's batches.
-        self._known = deque[weakref.ref[Any] | tuple[Tensor, ...] | None]()
+        self._known = deque[weakref.ref[Any] | Flight | None]()
         self._count = 0  # of batches
 
     def restart(self) -> None:
@@ -62,19 +83,20 @@ class RecentBatches:
         self._append(None, 1)
 
     def begin(self, labels: Sequence[Tensor], first: Any) -> bool:
-        """A flight begins. Returns whether its batches need not be added: the first one ends with its labels."""
+        """A flight begins. Returns whether its batches need not be added: the first ends with its labels."""
         last = [*first.values()][-1] if type(first) is dict else first[-1] if type(first) is list else None
-        if last is not labels[0]:
+        base = labels[0]._base
+        if last is not labels[0] or base is None or not last.numel():
             return False
-        self._append(tuple(labels), len(labels))
+        self._append(Flight(weakref.ref(base), last.numel(), len(labels)), len(labels))
         return True
 
-    def _append(self, known: weakref.ref[Any] | tuple[Tensor, ...] | None, batches: int) -> None:
+    def _append(self, known: weakref.ref[Any] | Flight | None, batches: int) -> None:
         self._known.append(known)
         self._count += batches
         while True:
             first = self._known[0]
-            over = self._count - (len(first) if type(first) is tuple else 1)
+            over = self._count - (first.batches if type(first) is Flight else 1)
             if over < MOST:
                 return
             self._known.popleft()
@@ -82,8 +104,8 @@ class RecentBatches:
 
     def cut(self, left: int) -> None:
         """The last flight's last batches are not handed out from it."""
-        if left and self._known and type(known := self._known[-1]) is tuple:
-            self._known[-1] = known[:-left]
+        if left and self._known and type(known := self._known[-1]) is Flight:
+            self._known[-1] = known._replace(batches=known.batches - left)
             self._count -= left
 
     def behind(self, batch: Any, left: int) -> int:
@@ -95,26 +117,26 @@ class RecentBatches:
         Raises:
             UnsupportedError: it is none of these batches.
         """
-        parts = [*tensors(batch)] or [batch]
-        found = [back for back, first in enumerate(self._firsts(left)) if any(first is one for one in parts)]
+        found, back, parts = set[int](), 0, [*tensors(batch)] or [batch]
+        for known in reversed(self._known):
+            if type(known) is Flight:
+                batches, left = known.batches - left, 0
+                numbers = (known.number(part) for part in parts if isinstance(part, Tensor))
+                found.update(back + batches - 1 - at for at in numbers if at is not None and at < batches)
+                back += batches
+            else:
+                first = None if known is None else known()
+                if first is not None and any(first is part for part in parts):
+                    found.add(back)
+                back += 1
         if len(found) == 1:
-            return found[0]
+            return found.pop()
         if found:
             raise errors.UnsupportedError("several of the loader's last batches have the same first tensor")
         raise errors.UnsupportedError(
             f"it is none of the last batches of this epoch ({MOST} are remembered): ask with a batch as the "
             "loader gave it, before its tensors are copied or moved"
         )
-
-    def _firsts(self, left: int) -> Iterator[Any]:
-        """What each batch is known by, the latest first."""
-        for known in reversed(self._known):
-            if type(known) is tuple:
-                yield from reversed(known[: len(known) - left])
-                left = 0
-            else:
-                first = None if known is None else known()
-                yield self if first is None else first
 
 
 def _reference(batch: Any) -> weakref.ref[Any] | None:
