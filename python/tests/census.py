@@ -35,7 +35,7 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 70_384,
+    "lines: library": 70_406,
     "lines: tests": 57_213,
     "lines: benchmarks": 8_478,
 }
