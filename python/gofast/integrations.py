@@ -27,6 +27,7 @@ from ._core.arguments import checked
 from ._core.reason import Reason
 from ._loader.batch_source import BatchSource
 from ._loader.native_dataset import resolve
+from ._loader.order import samplers_in
 from .errors import OptionError
 from .loader import DataLoader
 
@@ -118,12 +119,9 @@ def _rebuilt(loader: object, threads: int | None) -> DataLoader[Any]:
 
 def _give_generator(batch_sampler: Any) -> None:
     """Accelerate's sampler makes its generator at its first use. A state says what generators there are."""
-    inner = batch_sampler
-    while hasattr(inner, "batch_sampler"):
-        inner = inner.batch_sampler
-    sampler: Any = getattr(inner, "sampler", None)
-    if type(sampler).__name__ == "SeedableRandomSampler" and sampler.generator is None:
-        sampler.generator = torch.Generator()
+    for sampler in samplers_in(batch_sampler):
+        if type(sampler).__name__ == "SeedableRandomSampler" and sampler.generator is None:
+            sampler.generator = torch.Generator()
 
 
 def _check_divided_once(batch_sampler: Any) -> None:

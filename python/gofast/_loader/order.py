@@ -247,7 +247,7 @@ class Slice(Order):
         self._front = list(state["front"])
 
 
-def _samplers(sampler: Any) -> Iterator[Any]:
+def samplers_in(sampler: Any) -> Iterator[Any]:
     """A batch sampler, what it takes its batches or indices from, and so on."""
     while sampler is not None:
         yield sampler
@@ -257,14 +257,14 @@ def _samplers(sampler: Any) -> Iterator[Any]:
 def _numbers(sampler: Any) -> list[dict[str, int]]:
     """What samplers count, and what Accelerate's seeds itself with."""
     found = []
-    for one in _samplers(sampler):
+    for one in samplers_in(sampler):
         own = vars(one) if hasattr(one, "set_epoch") and hasattr(one, "__dict__") else {}
         found.append({name: own[name] for name in ("epoch", "initial_seed") if type(own.get(name)) is int})
     return found
 
 
 def _put_numbers(sampler: Any, numbers: list[dict[str, int]]) -> None:
-    for one, told in zip(_samplers(sampler), numbers, strict=False):
+    for one, told in zip(samplers_in(sampler), numbers, strict=False):
         for name, value in told.items():
             setattr(one, name, value)
 

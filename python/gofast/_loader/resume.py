@@ -22,16 +22,15 @@ _SHORT = 16  # entries of a tuple that may hold arrays: Python's generator has 6
 
 
 def state_of_loader(
-    loader: DataLoader[Any], iterator: Any, recent: RecentBatches, *batch: Any, back: int = 0
+    loader: DataLoader[Any], iterator: Any, recent: RecentBatches, *batch: Any
 ) -> dict[str, Any]:
     """See DataLoader.state_dict; with a batch, DataLoader.state_after.
 
     Args:
         iterator: the last one; None: there is none any more.
         recent: its batches.
-        back: how many of its last batches the caller took ahead, and gave nobody yet.
     """
-    back = back or _came_behind(iterator, recent, batch)
+    back = _came_behind(iterator, recent, batch)
     if not back:
         return _now(loader, iterator)
     if iterator is not None:

@@ -25,6 +25,7 @@ from gofast._loader.recent_batches import MOST
 from gofast.errors import GofastWarning, UnsupportedError
 from image_data import make_folder
 from same import difference
+from through_a_file import through_a_file
 
 N = 48
 DRAWN = T.Compose([T.RandomResizedCrop(12), T.ToTensor()])
@@ -57,14 +58,6 @@ def loader_of(dataset: Any, workers: int = 0, size: int = 4, **more: Any) -> gof
     if "sampler" not in more:
         more["shuffle"] = True
     return gofast.DataLoader(dataset, size, num_workers=workers, **more)
-
-
-def through_a_file(state: dict[str, Any]) -> dict[str, Any]:
-    file = io.BytesIO()
-    torch.save(state, file)
-    file.seek(0)
-    found: dict[str, Any] = torch.load(file, weights_only=True)
-    return found
 
 
 def some(iterator: Any, count: int) -> list[Any]:

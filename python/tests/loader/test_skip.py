@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from gofast._loader.skips import Skips
 from gofast.errors import OptionError, UnsupportedError
 from image_data import make_folder
 from same import difference
+from through_a_file import through_a_file
 
 N = 50
 DRAWN = T.Compose([T.RandomResizedCrop(12), T.RandomHorizontalFlip(), T.ToTensor()])
@@ -76,14 +76,6 @@ SKIPS: tuple[Any, ...] = (range(2, 5), [0], [12, 3, 7], range(13), range(1, 13),
 
 def copies(batches: Any) -> list[Any]:
     return [[value.clone() for value in batch] for batch in batches]
-
-
-def through_a_file(state: dict[str, Any]) -> dict[str, Any]:
-    file = io.BytesIO()
-    torch.save(state, file)
-    file.seek(0)
-    found: dict[str, Any] = torch.load(file, weights_only=True)
-    return found
 
 
 @pytest.mark.parametrize("workers", [0, 2])
