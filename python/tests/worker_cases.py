@@ -497,12 +497,13 @@ def engine(state: str, pause: float) -> Iterator[None]:
 
 
 def work(method: str, state: str, cases: list[Callable[[Setting], None]]) -> None:
-    faulthandler.dump_traceback_later(80, exit=True)
     # What keeps the engine busy leaves the processor to workers that import torch, which takes seconds.
-    with engine(state, pause=0 if method == "fork" else 0.02):
+    with engine(state, pause=0 if method == "fork" else 0.1):
         for number, case in enumerate(cases):
             for workers, persistent in settings(method, state, number):
+                faulthandler.dump_traceback_later(80, exit=True)  # of one case: all of them take long on a slow host
                 case(Setting(method, workers, persistent))
+                faulthandler.cancel_dump_traceback_later()
                 assert not multiprocessing.active_children(), case.__name__
 
 

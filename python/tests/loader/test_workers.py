@@ -35,7 +35,7 @@ def run(tmp_path: Path, method: str, engines: list[str], **more: str) -> None:
         start_new_session=True,
     )
     try:
-        out, err = process.communicate(timeout=90 * len(engines))
+        out, err = process.communicate(timeout=180 * len(engines))
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
@@ -59,7 +59,7 @@ def is_gone(group: int) -> bool:
     return False
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("states", [["busy"], pytest.param(["unused", "loaded"], marks=pytest.mark.full)])
 def test_fork(tmp_path: Path, states: list[str]) -> None:
     # Later cases find the engine loaded: tickets of workers are received with its help.
@@ -74,13 +74,14 @@ def test_fork_with_all_numbers_of_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(400)
 def test_forkserver(tmp_path: Path) -> None:
     """With the cases' imports in the fork server: that changes only how long a worker takes to start."""
     run(tmp_path, "forkserver", ["unused", "busy"], WORKER_CASES_PRELOAD="torch torchvision")
 
 
 @pytest.mark.full
+@pytest.mark.timeout(300)
 def test_forkserver_with_us_in_it(tmp_path: Path) -> None:
     names = "epochs,own_collate,opened_in_worker,forked_in_worker,pictures"
     preload = "torchvision gofast worker_cases_preload"
@@ -88,7 +89,7 @@ def test_forkserver_with_us_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_spawn(tmp_path: Path) -> None:
     states = ["unused:break_and_again", "loaded:opened_in_worker,pictures", "busy:table_is_handed_over"]
     run(tmp_path, "spawn", states)
