@@ -501,7 +501,7 @@ def work(method: str, state: str, cases: list[Callable[[Setting], None]]) -> Non
     with engine(state, pause=0 if method == "fork" else 0.1):
         for number, case in enumerate(cases):
             for workers, persistent in settings(method, state, number):
-                faulthandler.dump_traceback_later(80, exit=True)  # of one case: all of them take long on a slow host
+                faulthandler.dump_traceback_later(80, exit=True)  # one case; all take long on a slow host
                 case(Setting(method, workers, persistent))
                 faulthandler.cancel_dump_traceback_later()
                 assert not multiprocessing.active_children(), case.__name__

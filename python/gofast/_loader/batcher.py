@@ -211,8 +211,9 @@ class Batcher:
         core = self._core()
         labels, slots, memory, _ = self._reserve(core, rows, batch_size)
         parts: Sequence[torch.Tensor] | None = None
-        if labels is not None:  # torch.split takes 5 us, longer than the rows of a small batch
-            parts = torch.split(labels, batch_size) if rows > batch_size else (labels,)
+        if labels is not None:
+            # No views: a write to one is none to the others. 5 us for 10 of them; torch.split takes 10.
+            parts = labels.unsafe_split(batch_size) if rows > batch_size else (labels,)
         ticket = Ticket(slots, parts, indices, rows, records, batch_size, core, memory)
         request = ticket._request
         request.indices, request.rows, request.batch_rows = address, rows, batch_size

@@ -489,7 +489,7 @@ class Epoch:
         while back:
             at -= 1
             back -= not self._order.skips.run(at)[0]
-        if self.given - at > MOST and self.skips:
+        if self.given - at > MOST and (self.skips or len(self._past) == MOST):
             raise UnsupportedError(
                 f"more than {MOST} steps came behind this batch, with those that were skipped"
             )

@@ -239,11 +239,14 @@ class NativeIterator(_BaseDataLoaderIter):
     def _new_epoch(self) -> Epoch:
         """Pulls what torch pulls first: at `iter` with workers, at the first `next` without them."""
         state, self._resumed = self._resumed, None
-        self._epoch = self._ended()  # if the sampler raises, the epoch is over
         sampler: Any = self._index_sampler
-        order: Order | None = draw_order(sampler)
-        if order is None:
-            order = Listed(sampler, self._sampler_iter, self._begun or beginnings(sampler))
+        try:
+            order: Order | None = draw_order(sampler)
+            if order is None:
+                order = Listed(sampler, self._sampler_iter, self._begun or beginnings(sampler))
+        except BaseException:
+            self._epoch = self._ended()
+            raise
         lane, fetcher, collation = self._lane, self._dataset_fetcher, self._collation
 
         def fetch(index: Any) -> Any:  # holds no self: no reference circle

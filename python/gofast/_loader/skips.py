@@ -52,7 +52,7 @@ class Skips:
 
     def run(self, step: int) -> tuple[bool, int]:
         """Whether a step is one of them, and of how many steps from there on that is true."""
-        if not self._edges:  # a call of bisect is felt where batches are small
+        if not self._edges:
             return _NONE
         edge = bisect_right(self._edges, step)
         return edge % 2 == 1, (self._edges[edge] if edge < len(self._edges) else _FAR) - step
@@ -63,6 +63,8 @@ class Skips:
 
     def without(self, steps: int) -> Skips:
         """The same, counted from this step on."""
+        if not steps or not self._edges:
+            return self
         return Skips((max(a - steps, 0), max(b - steps, 0)) for a, b in self.ranges())
 
 

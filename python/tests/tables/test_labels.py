@@ -319,3 +319,13 @@ def test_convert_takes_label_type_and_header(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", "1,2\n3,4.5\n")
     gofast.convert(path, tmp_path / "t.parquet", label=1, label_type="float", header=False)
     assert TableDataset(tmp_path / "t.parquet", label="1").targets.tolist() == [2.0, 4.5]
+
+
+def test_labels_of_batches_are_tensors_of_their_own() -> None:
+    """Autograd refuses a backward pass if what it saved was written to: a batch's labels, not another's."""
+    values = np.zeros((6, 2), "f4")
+    values.flags.writeable = False  # batches come in flights
+    batches = [*gofast.DataLoader(gofast.ArrayDataset(values, np.arange(6)), 2)]
+    batches[0][1].add_(1)
+    assert [batch[1]._version for batch in batches] == [1, 0, 0]
+    assert [batch[1]._base for batch in batches] == [None] * 3
