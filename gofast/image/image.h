@@ -91,6 +91,7 @@ typedef struct {
     uint8_t *state;  // the state image of a torch generator; NULL: each sample has a stream of its own
     uint32_t *python; // a state of Python's random, where steps draw from that too
     int32_t flags;   // of the generator: GF_DRAW_FUSED
+    int64_t *refills; // of that generator: takes up how often it made new words; or NULL
     const uint64_t *epoch; // of the samples' own streams; NULL: their programs'
     gf_draw_answers answers;
     int32_t *records; // or NULL: nothing is drawn

@@ -56,5 +56,6 @@ int32_t gf_image_draw(const gf_view *view, gf_crew *crew, int most, gf_image_dra
     const gf_steps *steps = ((const gf_image_program *)view->parts[0].program)->steps; // the others draw alike
     int32_t code = gf_draw(steps, d->flags, d->state, d->python, d->sizes + done, d->n - done, d->records + done * steps->record_words, &d->answers, &d->result);
     d->result.done += done;
+    if (d->refills) *d->refills += d->result.refills;
     return code;
 }

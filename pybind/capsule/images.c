@@ -27,6 +27,7 @@ typedef struct {
     int64_t answered;
     gf_tally *tally;
     const uint64_t *epoch;
+    int64_t *refills;
 } gf_draw_request;
 
 // draw(view, crew, most, request): finds the sizes of a batch's pictures where the caller has 0 x 0, with most threads of the
@@ -44,7 +45,7 @@ PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     gf_image_draws draws = {
         .indices = r->indices, .n = r->n, .sizes = r->sizes, .flags = (int32_t)r->flags, .state = r->state, .python = r->python,
         .records = r->records, .answers = {r->asked, r->answers, r->answered}, .result.done = r->done,
-        .tally = r->tally, .epoch = r->epoch,
+        .tally = r->tally, .epoch = r->epoch, .refills = r->refills,
     };
     // Without headers to read, the rest is over before anybody waits for the lock.
     PyThreadState *state = gf_image_known_sizes(view, &draws) > 0 ? PyEval_SaveThread() : NULL;

@@ -44,6 +44,7 @@ int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, uint32_t *
         if (steps->python) gf_mt_mark(&pythons);
         code = draw_sample(steps, &words, &pythons, sizes[result->done], &exp, records + result->done * steps->record_words, result);
         if (code == GF_DRAW_ASK) gf_mt_back(&words);
+        result->refills += words.twisted;
         if (code == GF_DRAW_ASK && steps->python) gf_mt_back(&pythons);
         if (code != GF_DRAW_OK) break;
     }

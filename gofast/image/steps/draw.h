@@ -28,6 +28,7 @@ enum {
 // How far it went.
 typedef struct {
     int64_t done;    // samples whose records are written; the next one is the one in trouble
+    int64_t refills; // how often torch's generator made 624 new words
     float ask;
     int32_t step;    // in trouble
     char text[160];

@@ -35,10 +35,7 @@ static void temper(gf_words *w, int32_t from, int32_t to) {
 
 static void refill(gf_words *w) {
     uint32_t *s = w->state;
-    if (!w->twisted) {
-        w->twisted = 1;
-        memcpy(w->mark, s, sizeof w->mark);
-    }
+    if (!w->twisted++) memcpy(w->mark, s, sizeof w->mark);
     int32_t i = 0;
     for (; i < GF_MT_WORDS - SHIFT; i++) s[i] = s[i + SHIFT] ^ twist(s[i], s[i + 1]);
     for (; i < GF_MT_WORDS - 1; i++) s[i] = s[i + SHIFT - GF_MT_WORDS] ^ twist(s[i], s[i + 1]);

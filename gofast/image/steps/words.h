@@ -25,7 +25,7 @@ struct gf_words {
 
     // torch's generator
     uint32_t state[GF_MT_WORDS];
-    int32_t twisted;               // since the mark
+    int32_t twisted;               // so often since the mark
     int32_t mark_at, mark_end;
     uint32_t mark[GF_MT_WORDS];    // the state at the mark, if twisted
     int32_t mark_kept;

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import random
+import struct
 import threading
 from array import array
 from collections.abc import Callable
@@ -50,12 +52,16 @@ class Generators:
         torch: of the CPU's default generator.
         python: of `random`.
         numpy: of `numpy.random`.
+        refills: how often torch's has made new words since it was seeded, as the only number; None: nobody
+            knows.
     """
 
-    __slots__ = ("numpy", "python", "torch")
+    __slots__ = ("numpy", "python", "refills", "torch")
 
-    def __init__(self, torchs: torch.Tensor, python: Any, numpys: NumpyState) -> None:
-        self.torch, self.python, self.numpy = torchs, python, numpys
+    def __init__(
+        self, torchs: torch.Tensor, python: Any, numpys: NumpyState, refills: array[int] | None = None
+    ) -> None:
+        self.torch, self.python, self.numpy, self.refills = torchs, python, numpys, refills
 
     @classmethod
     def now(cls) -> Generators:
@@ -68,14 +74,18 @@ class Generators:
         seeds: Any = _generate_state(base_seed, worker)  # type: ignore[no-untyped-call]
         numpys = np.random.RandomState(seeds).get_state(legacy=False)
         seed = base_seed + worker
-        return cls(worker_state(seed), random.Random(seed).getstate(), NumpyState(numpys))
+        return cls(worker_state(seed), random.Random(seed).getstate(), NumpyState(numpys), array("q", [0]))
 
     @classmethod
     def of(cls, plain: dict[str, Any], first: Generators | None = None) -> Generators:
         """Those of which `plain` told, with the same argument."""
-        python = _python_of(plain["python"]) if first is None or "python" in plain else first.python
-        numpys = NumpyState.of(plain["numpy"]) if first is None or "numpy" in plain else first.numpy
-        return cls(unpacked(plain["torch"]), python, numpys)
+        words = plain["words"].numpy().tobytes() if "words" in plain else b""
+        python = _python_of(plain["python"], words) if first is None or "python" in plain else first.python
+        numpys = NumpyState.of(plain["numpy"], words) if first is None or "numpy" in plain else first.numpy
+        told = plain["torch"]
+        if first is None or isinstance(told, torch.Tensor):
+            return cls(unpacked(told), python, numpys)
+        return cls(_refilled(told, first.torch), python, numpys, array("q", told[:1]))
 
     def plain(self, first: Generators | None = None) -> dict[str, Any]:
         """The same as plain data, for any process and ``torch.load(weights_only=True)``.
@@ -84,17 +94,34 @@ class Generators:
             first: what the generators were, which `of` is given too: states that are still the same are left
                 out. Drawing from Python's and numpy's is rare.
         """
-        plain: dict[str, Any] = {"torch": packed(self.torch)}
+        brief = None
+        if first is not None and self.refills is not None:
+            brief = _brief(self.torch, self.refills[0], first.torch)
+        plain: dict[str, Any] = {"torch": brief or packed(self.torch)}
+        words = b""  # a tensor of each would take 300 bytes more in a file
         if first is None or (self.python is not first.python and self.python != first.python):
-            words = array("I", self.python[1]).tobytes()
-            plain["python"] = [self.python[0], _tensor(words), self.python[2]]
+            version, numbers, gauss = self.python
+            plain["python"], words = [version, gauss], array("I", numbers).tobytes()
         if first is None or not self.numpy.same(first.numpy):
-            plain["numpy"] = self.numpy.plain()
+            plain["numpy"], words = self.numpy.plain(), words + self.numpy.words
+        if words:
+            plain["words"] = torch.frombuffer(bytearray(words), dtype=torch.uint8)
         return plain
 
-    def copy(self, torchs: torch.Tensor | None = None, python: Any = None) -> Generators:
-        """The same, but for the states that are given. Its state of torch's may be drawn from in place."""
-        return Generators(self.torch.clone() if torchs is None else torchs, python or self.python, self.numpy)
+    def copy(self) -> Generators:
+        """The same, but its state of torch's may be drawn from in place."""
+        refills = None if self.refills is None else self.refills[:]
+        return Generators(self.torch.clone(), self.python, self.numpy, refills)
+
+    def replaced(self, drawn: Generators, python: Any = None) -> Generators:
+        """The same, but torch's state is that of others, and Python's this one if it is given."""
+        return Generators(drawn.torch, python or self.python, self.numpy, drawn.refills)
+
+    def counted(self) -> Generators:
+        """The same; if torch's was just seeded, with its refills counted from here on."""
+        if torch.equal(self.torch, worker_state(_head(self.torch)[0])):
+            return Generators(self.torch, self.python, self.numpy, array("q", [0]))
+        return self
 
     def same(self, other: Generators) -> bool:
         """Whether the next draws are the same."""
@@ -117,39 +144,78 @@ class Generators:
 
 # A state of torch's generator for the CPU: its head, 624 words of 32 bits, each in 64, and its tail.
 _HEAD, _WORDS, _STATE, _TAIL = 24, 624, 5056, 40
+# Where what is kept of it lies, in words of 32 bits.
+_KEPT = np.r_[: _HEAD // 4, _HEAD // 4 : (_STATE - _TAIL) // 4 : 2, (_STATE - _TAIL) // 4 : _STATE // 4]
+_NO_NORMAL = bytes(_TAIL)
 
 
 def packed(state: torch.Tensor) -> torch.Tensor:
     """A state of torch's generator in half of its bytes; the state itself where it lies otherwise."""
-    if state.numel() != _STATE:
+    if not _is_as_known(state.numel()):
         return state
-    values = state.numpy()
-    words = values[_HEAD:-_TAIL].view(np.uint32)
-    if words[1::2].any():
-        return state
-    return torch.from_numpy(
-        np.concatenate((values[:_HEAD], words[::2].copy().view(np.uint8), values[-_TAIL:]))
-    )
+    return torch.from_numpy(state.numpy().view(np.uint32)[_KEPT].view(np.uint8))
+
+
+@functools.cache
+def _is_as_known(size: int) -> bool:
+    """Whether this torch lays a state of so many bytes out like that."""
+    if size != _STATE:
+        return False
+    state = torch.Generator().manual_seed(1).get_state()
+    return state.numel() == size and not state.numpy()[_HEAD:-_TAIL].view(np.uint32)[1::2].any()
 
 
 def unpacked(state: torch.Tensor) -> torch.Tensor:
     """What `packed` was given."""
-    if state.numel() != _HEAD + 4 * _WORDS + _TAIL:
+    if state.numel() != 4 * len(_KEPT):
         return state
-    made = torch.zeros(_STATE, dtype=torch.uint8)
-    made[:_HEAD], made[-_TAIL:] = state[:_HEAD], state[-_TAIL:]
-    words = state[_HEAD:-_TAIL].clone().view(torch.int32)
-    made[_HEAD:-_TAIL].view(torch.int32).view(_WORDS, 2)[:, 0] = words
-    return made
+    made = np.zeros(_STATE // 4, np.uint32)
+    made[_KEPT] = np.frombuffer(state.numpy().tobytes(), np.uint32)
+    return torch.from_numpy(made.view(np.uint8))
 
 
-def _tensor(words: bytes) -> torch.Tensor:
-    return torch.frombuffer(bytearray(words), dtype=torch.uint8)
+_MOST_REFILLS = 1 << 17  # 0.3 s to make them again
 
 
-def _python_of(plain: Any) -> Any:
-    version, words, gauss = plain
-    return version, tuple(array("I", words.numpy().tobytes())), gauss
+# The head: the seed, words that are left, 1 if it was seeded, and the place of the next word.
+_NUMBERS = struct.Struct("<qiiq")
+
+
+def _head(state: torch.Tensor) -> tuple[int, int, int, int]:
+    seed, left, seeded, following = _NUMBERS.unpack(ctypes.string_at(state.data_ptr(), _HEAD))
+    return seed, left, seeded, following
+
+
+def _brief(state: torch.Tensor, refills: int, first: torch.Tensor) -> list[int] | None:
+    """A state of torch's generator that was seeded, and made new words so often since; None: it needs more.
+
+    Args:
+        first: a state with about the same seed.
+    """
+    if refills > _MOST_REFILLS or not _is_as_known(state.numel()):
+        return None
+    seed, left, seeded, following = _head(state)
+    if seeded != 1 or ctypes.string_at(state.data_ptr() + _STATE - _TAIL, _TAIL) != _NO_NORMAL:
+        return None
+    return [refills, seed - _head(first)[0], left, following]
+
+
+def _refilled(brief: list[int], first: torch.Tensor) -> torch.Tensor:
+    """What `_brief` was given."""
+    refills, seed, left, following = brief
+    seed += _head(first)[0]
+    generator = torch.Generator().manual_seed(seed)
+    words = _WORDS * (refills - 1) + 1  # the first one makes new ones, as does each behind 624
+    while words > 0:
+        words -= torch.empty(min(words, _WORDS << 10), dtype=torch.int32).random_(generator=generator).numel()
+    state = generator.get_state()
+    _NUMBERS.pack_into(state.numpy().data, 0, seed, left, 1, following)
+    return state
+
+
+def _python_of(plain: Any, words: bytes) -> Any:
+    version, gauss = plain
+    return version, tuple(array("I", words[: 4 * (_WORDS + 1)])), gauss
 
 
 def worker_state(seed: int) -> torch.Tensor:
@@ -237,21 +303,20 @@ class NumpyState:
         return {"bit_generator": "MT19937", "state": inner, "has_gauss": 0, "gauss": 0.0}
 
     @classmethod
-    def of(cls, plain: dict[str, Any]) -> NumpyState:
-        """What `plain` told."""
-        if "words" not in plain:
+    def of(cls, plain: dict[str, Any], words: bytes) -> NumpyState:
+        """What `plain` told; its words are the last ones."""
+        if "state" in plain:
             return cls(plain)
-        words = plain["words"].numpy().tobytes()
+        words = words[-_BYTES:]
         inner = {"key": np.frombuffer(words[:-4], np.uint32), "pos": int.from_bytes(words[-4:], "little")}
-        return cls({"bit_generator": "MT19937", "state": inner, **plain["gauss"]})
+        return cls({"bit_generator": "MT19937", "state": inner, **plain})
 
     def plain(self) -> dict[str, Any]:
-        """The same as plain data; with arrays where it is not numpy's usual generator."""
+        """The same as plain data, but for the words; with arrays where it is not numpy's usual generator."""
         if not self.words:
             return dict(self.told())
         whole = self.whole or {"has_gauss": 0, "gauss": 0.0}
-        gauss = {"has_gauss": int(whole["has_gauss"]), "gauss": float(whole["gauss"])}
-        return {"words": _tensor(self.words), "gauss": gauss}
+        return {"has_gauss": int(whole["has_gauss"]), "gauss": float(whole["gauss"])}
 
     def same(self, other: NumpyState) -> bool:
         """Whether the next draws are the same."""

@@ -56,6 +56,7 @@ class DrawRequest(ctypes.Structure):
     answered: int
     tally: int
     epoch: int
+    refills: int
 
 
 @_struct

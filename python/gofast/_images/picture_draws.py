@@ -78,6 +78,7 @@ def draw(
     state: int,
     python: generators.PythonWords | None = None,
     epoch: int | None = None,
+    refills: array[int] | None = None,
 ) -> array[int]:
     """One record for each picture, in their order.
 
@@ -86,12 +87,13 @@ def draw(
             stream of its own, of seed, epoch, sample and its occurrence in the batch.
         python: goes on too; needed with a state where the view draws from Python's random.
         epoch: of the samples' own streams; None: the one in which their datasets are.
+        refills: takes up how often torch's generator made new words.
 
     Raises:
         ValueError: as torchvision's own, where a picture is too small for a crop.
         torch.linalg.LinAlgError: likewise, for a perspective.
     """
-    return _records(view.core, view.torch_words, indices, sizes, state, python, view, epoch)
+    return _records(view.core, view.torch_words, indices, sizes, state, python, view, epoch, refills)
 
 
 def draw_one(
@@ -110,6 +112,7 @@ def _records(
     python: generators.PythonWords | None,
     view: DrawnView | None = None,
     epoch: int | None = None,
+    refills: array[int] | None = None,
 ) -> array[int]:
     flags = rounding() if state else 0
     if flags is None:
@@ -123,6 +126,8 @@ def _records(
     own = array("Q", () if epoch is None else (epoch,))
     if own:
         request.epoch = own.buffer_info()[0]
+    if refills is not None:
+        request.refills = refills.buffer_info()[0]
     _draw(core, indices, sizes, request, view)
     if words:
         torch_words.fill(records, core.record_words, words)
@@ -244,7 +249,8 @@ class PictureDraws:
         Args:
             indices: samples whose pictures' sizes are not what they were.
         """
-        self._view.forget(indices)
+        if indices:
+            self._view.forget(indices)
 
     def ahead(self, indices: array[int], state: Any) -> tuple[array[int], Any]:
         """The draws for a batch that finds the generators in this state, and the state that it leaves."""
@@ -344,9 +350,9 @@ class WorkerDraws(PictureDraws):
         now = self._workers[worker].copy()
         python = generators.PythonWords(now.python) if self.python else None
         try:
-            return draw(self._view, indices, sizes, now.torch.data_ptr(), python)
+            return draw(self._view, indices, sizes, now.torch.data_ptr(), python, refills=now.refills)
         finally:
-            self._workers[worker] = now if python is None else now.copy(now.torch, python.state)
+            self._workers[worker] = now if python is None else now.replaced(now, python.state)
 
     def state(self) -> tuple[int, generators.Generators]:
         """Whose turn it is, and its generators."""
@@ -357,7 +363,7 @@ class WorkerDraws(PictureDraws):
         self._batch, before = state
         worker = self._batch % self._workers.count
         python = before.python if self.python else None
-        self._workers[worker] = self._workers[worker].copy(before.torch, python)
+        self._workers[worker] = self._workers[worker].replaced(before, python)
         super().rewind(state, indices)
 
     def skip(self) -> None:

@@ -89,7 +89,7 @@ class Collation:
             return _with_lists(self._made(rows, 0), rows)
         workers, worker = self._workers, self.finished % self._workers.count
         latest = workers[worker]
-        start = latest if drawn is None else latest.copy(drawn.torch)
+        start = latest if drawn is None else latest.replaced(drawn)
         turn = workers.turn(worker, start)
         try:
             with turn:
@@ -99,7 +99,7 @@ class Collation:
             self._unchanged += 1
             left = workers.left
             if torch.equal(left.torch, start.torch):
-                workers[worker] = left.copy(latest.torch)
+                workers[worker] = left.replaced(latest)
             else:
                 self._unchanged = -(1 << 62)
                 self.overtaken = start.torch is not latest.torch

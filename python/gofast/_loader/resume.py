@@ -311,8 +311,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
+        if _AS_IT_IS.issuperset(map(type, value.values())):
+            return value
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list) or (isinstance(value, tuple) and len(value) <= _SHORT):
+        if _AS_IT_IS.issuperset(map(type, value)):
+            return value
         return type(value)(map(_plain, value))
     return value
 

@@ -190,13 +190,14 @@ class DrawnOrder(Order):
         if ranked is not None:
             told = ranked.state(samples)
             return {"position": told["position"], "start": ranked.share.start, "over": over, "sampler": told}
-        if self._before is not None:
+        seed = self._drawn.seed
+        if self._before is not None and seed is None:
             self._before = packed(self._before)
         return {
             "position": samples * self._world,  # of all ranks
             "over": over,
-            "before": self._before,
-            "seed": self._drawn.seed,
+            "before": self._before if seed is None else None,
+            "seed": seed,
             "ended": self._drawn.at_end is None,
             "epoch": getattr(self._sampler.sampler, "epoch", None),
             **({} if self._drawn.permutation is None else {"permutation": self._drawn.permutation}),

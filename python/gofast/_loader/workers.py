@@ -54,7 +54,7 @@ class Workers:
         for worker in range(self.count):
             with self.turn(worker, self[worker]):
                 init(worker)
-            self[worker] = self.left
+            self[worker] = self.left.counted()
 
     def told(self) -> dict[str, Any]:
         """What `load` takes, as plain data."""
