@@ -49,7 +49,8 @@ class Sampler(DistributedSampler[Any]):
             group if there is one, else from torchrun's variables (RANK, WORLD_SIZE). None: one rank.
         rank: this one: a number, "auto", or a DeviceMesh, whose ranks are those that get different samples:
             ``mesh["dp"]`` where others share a batch by tensor or context parallelism.
-        shuffle, seed: as torch's.
+        shuffle: whether each epoch has an order of its own, as torch's.
+        seed: of that order, as torch's; the same on all ranks.
         drop_last: the same as ``uneven="drop"``.
         sharding: "strided" gives a rank every world-th sample, as torch does. "contiguous" gives it a slice
             of each global batch: the ranks' batches, one behind the other, are in the epoch's order.
