@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 70_406,
-    "lines: tests": 57_213,
+    "lines: library": 70_448,
+    "lines: tests": 57_253,
     "lines: benchmarks": 8_478,
 }
 
