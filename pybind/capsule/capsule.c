@@ -330,7 +330,7 @@ static PyMethodDef functions[] = {
     ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
     ELSEWHERE(mixup),    ELSEWHERE(cutmix),  ELSEWHERE(block),       ELSEWHERE(piece),        ELSEWHERE(held),
     ELSEWHERE(jpeg_header), ELSEWHERE(pad),  ELSEWHERE(strings),     FUNCTION(shuffle),
-    ELSEWHERE(kept_place), FUNCTION(permute),
+    ELSEWHERE(kept_place), FUNCTION(permute), ELSEWHERE(make_samples),
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

@@ -3,6 +3,7 @@
 // Pictures that are made of what Python holds. The bytes objects are the caller's, and stay for as long as the call.
 #include "functions.h"
 
+#include "../../gofast/engine/crew.h"
 #include "../../gofast/image/jpeg/header.h"
 #include "../../gofast/image/lazy.h"
 #include "../../gofast/image/picture/format.h"
@@ -44,6 +45,85 @@ PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n)
     int32_t code = gf_lazy_sample(p, &lazy, POINTER(const int32_t, a[1]), POINTER(uint8_t, a[2]), &fault);
     PyEval_RestoreThread(state);
     return Py_BuildValue("is", code, fault.text);
+}
+
+// Pictures that are made together: what a view's only program points to.
+typedef struct {
+    const gf_image_program *program;
+    const gf_lazy *lazy;
+    uint8_t *const *places; // of their samples
+    _Atomic int32_t *code;  // of one that could not be made
+} lazies;
+
+static int64_t make_lazies(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+    const lazies *l = view->parts[0].program;
+    for (int64_t i = from; i < to; i++) {
+        gf_fault fault = {0};
+        const int32_t *record = view->record_bytes ? (const int32_t *)(const void *)(batch->records + i * view->record_bytes) : NULL;
+        int32_t code = gf_lazy_sample(l->program, &l->lazy[i], record, l->places[i], &fault);
+        if (code) atomic_store_explicit(l->code, code, memory_order_relaxed);
+    }
+    return -1;
+}
+
+// With the crew's threads and this one. 0 where the crew takes no work.
+static int make_by_crew(gf_crew *crew, const gf_view *view, int most, const gf_batch *batch, int64_t n) {
+    gf_slot slot = {.rows_left = n}, *const slots[] = {&slot};
+    const gf_request request = {.indices = batch->indices, .records = batch->records, .rows = n, .batch_rows = n, .slots = slots, .silent = 1};
+    gf_ticket *ticket = crew->submit(crew, view, most, &request);
+    if (!ticket) return 0;
+    while (!crew->wait(ticket, NULL, INT64_MAX / 2000000)) continue;
+    crew->release(ticket);
+    return 1;
+}
+
+// make_samples(pictures, view, records, places, crew, most): makes a sample of each picture in a list, of the view's first
+// dataset, at its place, with most threads of the crew if there is one. records: all, one behind the other. 0, or the code of
+// one that could not be made.
+PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[5];
+    if (n != 6) return PyErr_Format(PyExc_TypeError, "takes 6 arguments (%zd given)", n);
+    if (!gf_integers(args + 1, 5, 5, a)) return NULL;
+    Py_ssize_t count = PyList_Size(args[0]);
+    if (count < 0) return NULL;
+    const gf_view *of = POINTER(const gf_view, a[0]);
+    _Atomic int32_t code = 0;
+    gf_lazy *lazy = PyMem_Calloc((size_t)count + 1, sizeof *lazy);
+    int64_t *indices = PyMem_Calloc((size_t)count + 1, sizeof *indices);
+    gf_view *view = PyMem_Calloc(1, sizeof *view + sizeof *view->parts);
+    if (!lazy || !indices || !view) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        indices[i] = i;
+        if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto failed;
+    }
+    const lazies work = {.program = of->parts[0].program, .lazy = lazy, .places = POINTER(uint8_t *const, a[2]), .code = &code};
+    *view = *of;
+    view->length = count;
+    view->map = NULL;
+    view->y_bytes = 0;
+    view->job_rows = 1;
+    view->fill = make_lazies;
+    view->hint = NULL;
+    view->n_parts = 1;
+    view->parts[0] = (gf_part){.program = &work};
+    const gf_batch batch = {.indices = indices, .records = POINTER(const uint8_t, a[1])};
+    gf_crew *crew = POINTER(gf_crew, a[3]);
+    PyThreadState *state = PyEval_SaveThread();
+    if (!crew || count < 2 || !make_by_crew(crew, view, (int)a[4], &batch, count)) make_lazies(view, &batch, 0, count);
+    PyEval_RestoreThread(state);
+    PyMem_Free(lazy);
+    PyMem_Free(indices);
+    PyMem_Free(view);
+    return PyLong_FromLong(code);
+failed:
+    PyMem_Free(lazy);
+    PyMem_Free(indices);
+    PyMem_Free(view);
+    return NULL;
 }
 
 // kept_place(name, keys, count): where a name's record is noted; -1 where there is no room.

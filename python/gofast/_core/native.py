@@ -184,6 +184,11 @@ class Capsule(Protocol):
     def make_sample(self, picture: Picture, view: int, record: int, place: int, /) -> tuple[int, str]:
         """Makes a sample of a picture: fault and words."""
 
+    def make_samples(
+        self, pictures: list[Picture], view: int, records: int, places: int, crew: int, most: int, /
+    ) -> int:
+        """Makes a sample of each picture at its place, with most threads of a crew: 0, or a fault."""
+
     def kept_place(self, name: bytes, keys: int, count: int, /) -> int:
         """Where a name's record is noted in a table of keys; -1 where there is no room."""
 

@@ -128,7 +128,7 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
     image._look()
     sample = by_record
     if sample is None:
-        sample = compiled.program.of(image.size, making)
+        sample = compiled.program.later(image.size, making)
     if sample is None:
         return None
     counts["native"] += 1

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import random
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import torch
+from torch.utils.data import get_worker_info
 
-from .._core import codecs, generators
+from .. import errors
+from .._core import codecs, engine, generators
 from .._core.native import Picture
 from .._core.spent import Spent
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.source import PixelSource, Source, SourceState
+from .._loader.batcher import threads_here
 from .._loader.sample_memory import empty
 from .._plan.compile import Plan
 from . import path_cache, picture_draws, pillow
 from .core_pictures import CorePictures
+from .lazy_samples import MOST_BYTES, Pending, lazy_sample
 from .path_cache import LazyImageCache
 from .picture_files import BatchFiles
 
@@ -26,7 +32,42 @@ MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 _OF_PROGRAM: Picture = (b"", 0, 0, b"")  # the program's own file
 
 
+_PATIENCE = 32  # so many more samples of a program may be looked at alone than are stacked
+
 Made = TypeVar("Made")
+
+
+# Steps that make a sample of every picture of a usual size. Others leave some to torchvision, or it raises.
+_SURE = {"resize", "center_crop", "random_resized_crop", "hflip", "vflip", "grayscale", "random_grayscale"}
+_SURE |= {"color_jitter", "random_apply", "random_solarize", "to_float", "normalize", "random_erasing"}
+_LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 14, 16
+
+
+def _never_fails(step: dict[str, Any]) -> bool:
+    """Whether that is one, of PIL images: torch lays out some tensors in an order that is its own."""
+    of_tensors = step.get("tensor") or step.get("usual") or str(step.get("filter")).startswith("torch")
+    return step["op"] in _SURE and not of_tensors and all(map(_never_fails, step.get("steps", ())))
+
+
+def _at(record: array[int] | None) -> int:
+    return 0 if record is None else record.buffer_info()[0]
+
+
+def _failed() -> errors.EngineError:
+    """Of a picture that was known to be one: memory is short, or the file was changed under our hands."""
+    return errors.EngineError("a picture that waited for its batch could not be made: is memory short?")
+
+
+def _helpers() -> tuple[int, int]:
+    """The engine's threads: their crew, and how many; zeros in a process that has none."""
+    global _of_process
+    if _of_process is None or _of_process[0] != os.getpid():
+        most = threads_here()
+        _of_process = os.getpid(), (engine.crew(), most) if most > 1 else (0, 0)
+    return _of_process[1]
+
+
+_of_process: tuple[int, tuple[int, int]] | None = None
 
 
 class _Program(Generic[Made]):
@@ -58,11 +99,17 @@ class _Program(Generic[Made]):
         return self._drawn(size, self._core, (data, *held, chain))
 
     def _drawn(
-        self, size: tuple[int, int], core: CorePictures, picture: Picture, file: Source | None = None
+        self,
+        size: tuple[int, int],
+        core: CorePictures,
+        picture: Picture,
+        file: Source | None = None,
+        make: Callable[[CorePictures, Picture, array[int] | None], Made | None] | None = None,
     ) -> Made | None:
         """As `sample`, by any of both programs. A file must be the same behind it."""
+        make = make or self._make
         if not core.record_words:
-            made = self._make(core, picture, 0)
+            made = make(core, picture, None)
             return made if file is None or file.is_same() else None
         generator = generators.of_thread()
         with generators.taken():
@@ -76,7 +123,7 @@ class _Program(Generic[Made]):
             generator.set_state(state)
             if python is not None:
                 python.put()
-        made = self._make(core, picture, record.buffer_info()[0])
+        made = make(core, picture, record)
         if made is None or not (file is None or file.is_same()):
             generator.set_state(before)
             if python is not None:
@@ -113,30 +160,86 @@ class _Program(Generic[Made]):
                 source.state = SourceState.NATIVE
             return made
 
-    def _make(self, core: CorePictures, picture: Picture, record: int) -> Made | None:
+    def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> Made | None:
         raise NotImplementedError
 
 
 class LazyProgram(_Program[torch.Tensor]):
-    """A plan that makes a tensor, of the type and strides that torchvision gives it."""
+    """A plan that makes a tensor, of the type and strides that torchvision gives it.
+
+    Attributes:
+        shape, dtype: of a sample's memory.
+        alone, together: how many of those that waited were made one by one, and with others.
+    """
 
     def __init__(self, plan: Plan) -> None:
         assert plan.shape is not None
         self._last = plan.strides == "hwc"
         super().__init__(plan, plan.shape, self._last)
-        self._shape: tuple[int, ...] = tuple(plan.shape)
+        self.shape: tuple[int, ...] = tuple(plan.shape)
         if self._last:
             channels, height, width = plan.shape
-            self._shape = height, width, channels
-        self._dtype: torch.dtype = getattr(torch, plan.dtype)
+            self.shape = height, width, channels
+        self.dtype: torch.dtype = getattr(torch, plan.dtype)
+        self.alone = self.together = 0
         self._wraps = plan.hands_over == "tv_image"
+        plain = not self._wraps and not self._last and len(self.shape) == 3
+        self._may_wait = plain and all(map(_never_fails, plan.steps))
 
-    def _make(self, core: CorePictures, picture: Picture, record: int) -> torch.Tensor | None:
+    def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
+        """The sample of a lazy image, whose values may be made later; None as of `sample`."""
+        source = making.source
+        usual = min(size) >= _LEAST_SIDE and max(size) <= min(_MOST_SIDE, _MOST_ASPECT * min(size))
+        if not (usual and self._waits() and (isinstance(source, PixelSource) or source.is_certain())):
+            return self.of(size, making)
+        held, data = making.source.held()
+        if held is None:
+            return None
+        made = self._drawn(size, self._core, (data, *held, making.chain), None, self._wait)
+        if made is not None:
+            making.source.state = SourceState.NATIVE
+        return made
+
+    def _waits(self) -> bool:
+        """Whether it is worth while that samples wait for each other."""
+        return (
+            self._may_wait
+            and Pending.waiting < MOST_BYTES
+            and self.alone <= self.together + _PATIENCE
+            and _helpers()[1] > 1
+            and get_worker_info() is None
+        )
+
+    def _wait(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor:
+        return lazy_sample(self, picture, record)
+
+    @Spent.picture
+    def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
+        """A sample that waited."""
+        made = self._make(self._core, picture, record)
+        if made is None:
+            raise _failed()
+        return made
+
+    @Spent.picture
+    def finish_all(
+        self, pictures: list[Picture], records: Sequence[array[int] | None], places: array[int]
+    ) -> None:
+        """Samples that waited, each at its address."""
+        drawn = array("i")
+        for record in records:
+            drawn += record or array("i")
+        core, at = self._core.address, places.buffer_info()[0]
+        if codecs.capsule().make_samples(pictures, core, drawn.buffer_info()[0], at, *_helpers()):
+            raise _failed()
+        self.together += len(pictures)
+
+    def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor | None:
         if self._last:
-            sample = torch.empty(self._shape, dtype=self._dtype, device="cpu")
+            sample = torch.empty(self.shape, dtype=self.dtype, device="cpu")
         else:
-            sample = empty(self._shape, self._dtype)  # as a batch will have it
-        code, _ = codecs.capsule().make_sample(picture, core.address, record, sample.data_ptr())
+            sample = empty(self.shape, self.dtype)  # as a batch will have it
+        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), sample.data_ptr())
         if code:
             return None
         if self._last:
@@ -173,10 +276,12 @@ class PictureProgram(_Program[tuple[PixelSource, int]]):
             new.info = {} if lost & pillow.LOST else pillow.info_after(lost, "RGB", image.info)
         return new
 
-    def _make(self, core: CorePictures, picture: Picture, record: int) -> tuple[PixelSource, int] | None:
+    def _make(
+        self, core: CorePictures, picture: Picture, record: array[int] | None
+    ) -> tuple[PixelSource, int] | None:
         made = pillow.MadePicture()
         place = ctypes.addressof(made)
-        code, _ = codecs.capsule().make_sample(picture, core.address, record, place)
+        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), place)
         if code:
             return None
         rows, size, steps = pillow.take_rows(place)

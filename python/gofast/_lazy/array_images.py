@@ -64,6 +64,10 @@ class _Copy(Source):
         """It is."""
         return True
 
+    def is_certain(self) -> bool:
+        """It is no file."""
+        return False
+
     def held(self) -> tuple[tuple[int, int] | None, bytes]:
         """See the base class. Nothing is decoded that would be worth keeping."""
         gains.misses = 0

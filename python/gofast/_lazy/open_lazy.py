@@ -8,6 +8,7 @@ import os
 import stat
 import struct
 import sys
+from pathlib import PurePath
 from typing import IO, Any
 
 from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
@@ -62,8 +63,8 @@ def of_unread(fp: Any) -> LazyImage | None:
         fp: a path, or a file object, which then stands where Pillow leaves it.
     """
     try:
-        if type(fp) is str:
-            return _of_path(fp)
+        if type(fp) is str or isinstance(fp, PurePath):
+            return _of_path(os.fspath(fp))
         return _of_file(fp) if type(fp) in (io.BufferedReader, io.BytesIO) else None
     except (OSError, ValueError, Warning):  # Pillow says what is wrong
         return None

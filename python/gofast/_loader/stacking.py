@@ -106,7 +106,7 @@ class Stacking:
         plain = _without_class(batch)
         if blocks is None or bytes_ < least or not _are_alike(plain, blocks.shared):
             return _torchs(batch, collate_fn_map=collate_fn_map)
-        made = self._places(blocks).batch(plain)
+        made = None if any(map(_waits, plain)) else self._places(blocks).batch(plain)
         if made is not None:
             return made
         try:
@@ -150,7 +150,7 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
         and dtype in NAMES
         and 0 < len(shape) < 9
         and all(
-            type(one) is torch.Tensor
+            (type(one) is torch.Tensor or _waits(one))
             and one.shape == shape
             and one.dtype is dtype
             and one.layout is torch.strided
@@ -161,6 +161,11 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
             for one in batch
         )
     )
+
+
+def _waits(sample: torch.Tensor) -> bool:
+    """Whether it is a lazy sample: torch.stack makes those of a batch."""
+    return getattr(type(sample), "waits", False)
 
 
 def _is_plain(row: Any, depth: int = _MOST_NESTED) -> bool:

@@ -118,9 +118,10 @@ def outcome(compose: Any, image: Image.Image, seed: int) -> tuple[Any, ...]:
     if isinstance(made, Image.Image):
         made = made.mode, made.size, made.info, made.tobytes()
     elif isinstance(made, torch.Tensor):
+        values = made.numpy().tobytes()  # first: one that waits for its batch is an ordinary tensor then
         # Sides of one pixel may have any stride.
         strides = [s for s, n in zip(made.stride(), made.shape, strict=True) if n > 1]
-        made = type(made), made.dtype, made.shape, strides, made.numpy().tobytes()
+        made = type(made), made.dtype, made.shape, strides, values
     return made, list(SEEN), torch.get_rng_state().numpy().tobytes(), random.getstate()
 
 

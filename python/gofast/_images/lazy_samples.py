@@ -1,0 +1,209 @@
+"""Samples of lazy pictures whose values are made when somebody needs them: those of a batch by all threads.
+
+What a Compose makes of a lazy picture in a user's own dataset is one sample after another, on the thread that
+runs the user's code. A lazy sample is made later. torch.stack, which default_collate calls, makes all samples
+of a batch side by side, on all of the engine's threads. Any other look at one makes it an ordinary tensor, in
+place. What it is made of is certain at the call: the draws, the file's bytes, and that they can be decoded.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from array import array
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import swap_tensors
+
+from .._core.native import Picture
+
+if TYPE_CHECKING:
+    from .lazy_program import LazyProgram
+
+MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
+
+_lock = threading.RLock()  # whoever makes a sample ordinary holds it
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.RLock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Pending:
+    """What a lazy sample will be made of.
+
+    Attributes:
+        program, picture, record: see LazyProgram.
+        value: the sample, once it was made beside its tensor, which could not become it.
+    """
+
+    __slots__ = ("_bytes", "picture", "program", "record", "value")
+
+    waiting = 0  # bytes of all that wait
+
+    def __init__(self, program: LazyProgram, picture: Picture, record: array[int] | None) -> None:
+        self.program, self.picture, self.record = program, picture, record
+        self.value: torch.Tensor | None = None
+        self._bytes = len(picture[0])
+        Pending.waiting += self._bytes
+
+    def __del__(self) -> None:
+        Pending.waiting -= self._bytes
+
+    def make(self) -> torch.Tensor:
+        """The sample, in memory of its own."""
+        if self.value is None:
+            self.value = self.program.finish(self.picture, self.record)
+            self.program.alone += 1
+        return self.value
+
+
+class LazySample(torch.Tensor):
+    """A float tensor [C, H, W] without memory. Nothing can read past it.
+
+    What Python calls comes to `__torch_function__`, where it becomes an ordinary tensor: the same object, by
+    `torch.utils.swap_tensors`. What reaches it from within torch comes to `__torch_dispatch__`.
+    """
+
+    waits = True
+    _pending: Pending
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in _KNOWN:
+            with torch._C.DisableTorchFunctionSubclass():
+                return func(*args, **kwargs)
+        if func is torch.stack:
+            made = _stacked(*args, **kwargs)
+            if made is not None:
+                return made
+        args, kwargs = _each(args, _ordinary), _each(kwargs, _ordinary)
+        # What lies where nobody looks for tensors, or cannot be swapped, goes on to __torch_dispatch__.
+        with torch._C.DisableTorchFunctionSubclass() if _holds(args, kwargs) else nullcontext():
+            return func(*args, **kwargs)
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        return func(*_each(args, _value), **_each(kwargs or {}, _value))
+
+
+def _each(value: Any, do: Callable[[LazySample], Any]) -> Any:
+    """The same with something else in place of each lazy sample."""
+    kind = type(value)
+    if kind is LazySample:
+        return do(value)
+    if kind is dict:
+        return {key: _each(one, do) for key, one in value.items()}
+    return kind([_each(one, do) for one in value]) if kind in (list, tuple) else value
+
+
+def _value(sample: LazySample) -> torch.Tensor:
+    """What it is, in a tensor beside it."""
+    with _lock:
+        return sample._pending.make()
+
+
+def _holds(*values: Any) -> bool:
+    """Whether a lazy sample is left."""
+    found: list[Any] = []
+    for value in values:
+        _each(value, found.append)
+    return bool(found)
+
+
+def _ordinary(sample: LazySample) -> torch.Tensor:
+    """The sample, which is an ordinary tensor from now on; or its value, if something refers to it weakly."""
+    with _lock:
+        if type(sample) is not LazySample:  # another thread was faster
+            return sample
+        pending = sample._pending
+        value, own = pending.make(), vars(sample).copy()
+        del own["_pending"]
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
+                swap_tensors(sample, value)  # type: ignore[no-untyped-call]
+        except RuntimeError:
+            return value
+        pending.value = None  # no reference circle
+        vars(sample).update(own)
+        return sample
+
+
+def _stacked(
+    tensors: Any = None, dim: Any = 0, *, out: torch.Tensor | None = None, **more: Any
+) -> torch.Tensor | None:
+    """What torch.stack gives of lazy samples of one program, and of ordinary tensors like them; else None."""
+    if more or dim != 0 or type(tensors) not in (list, tuple) or len(tensors) < 2:
+        return None
+    waiting = [vars(one).get("_pending") if type(one) is LazySample else None for one in tensors]
+    programs = {one.program for one in waiting if one is not None}
+    if len(programs) != 1:
+        return None
+    program = programs.pop()
+    for tensor, pending in zip(tensors, waiting, strict=True):
+        if pending is None and not _is_plain(tensor, program.shape, program.dtype):
+            return None
+    shape = torch.Size((len(tensors), *program.shape))
+    if out is None:
+        out = torch.empty(shape, dtype=program.dtype, device="cpu")
+    elif not _is_plain(out, shape, program.dtype) or not out.is_contiguous():
+        return None
+    start, step = out.data_ptr(), out.nbytes // len(tensors)
+    pictures, records, places = list[Picture](), list[Any](), array("q")
+    for i, pending in enumerate(waiting):
+        if pending is None or pending.value is not None:
+            out[i].copy_(tensors[i] if pending is None else pending.value)
+        else:
+            pictures.append(pending.picture)
+            records.append(pending.record)
+            places.append(start + i * step)
+    program.finish_all(pictures, records, places)
+    return out
+
+
+def _is_plain(tensor: Any, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.shape == shape
+        and tensor.dtype is dtype
+        and tensor.is_cpu
+        and tensor.layout is torch.strided
+        and not tensor.requires_grad
+    )
+
+
+_ATTRIBUTES = """shape dtype device ndim layout is_cuda is_cpu is_sparse is_quantized is_meta
+    is_nested requires_grad is_leaf grad grad_fn nbytes itemsize"""
+_METHODS = """size dim ndimension numel nelement stride is_contiguous is_floating_point is_complex
+    element_size storage_offset get_device is_neg is_conj __len__ __hash__"""
+
+
+def _known() -> frozenset[Any]:
+    """What is answered without the values."""
+    kind = torch.Tensor
+    found = [getattr(kind, name).__get__ for name in _ATTRIBUTES.split()]
+    found += [getattr(kind, name) for name in _METHODS.split()]
+    return frozenset([*found, torch.numel, torch.is_floating_point, torch.is_complex])
+
+
+_KNOWN = _known()
+
+
+def lazy_sample(program: LazyProgram, picture: Picture, record: array[int] | None) -> LazySample:
+    """A sample that waits."""
+    make: Any = torch.Tensor._make_wrapper_subclass
+    sample: LazySample = make(LazySample, program.shape, dtype=program.dtype, device="cpu")
+    sample._pending = Pending(program, picture, record)
+    return sample

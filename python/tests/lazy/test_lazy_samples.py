@@ -1,0 +1,413 @@
+"""Samples that are made with their batch, beside those that torchvision makes at once."""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import pickle
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader, Dataset, default_collate
+from torch.utils.dlpack import from_dlpack
+from torchvision import transforms as T
+from torchvision.transforms import functional as F
+
+import gofast
+from gofast._images import lazy_program
+from gofast._images.lazy_samples import LazySample, Pending
+from same import difference
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:To copy construct"),
+    pytest.mark.filterwarnings("ignore:The PyTorch API of nested"),
+    pytest.mark.filterwarnings("ignore:The given NumPy array is not writable"),
+]
+
+N = 24  # baseline pictures; those behind them are progressive, and made at once
+TRAIN = T.Compose(
+    [T.RandomResizedCrop(20), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize([0.5] * 3, [0.2] * 3)]
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder, random_ = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
+    for i in range(N + 2):
+        pixels = random_.integers(0, 256, (90 + i, 120, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{i:02}.jpg", quality=70, progressive=i >= N)
+    return sorted(folder.iterdir())
+
+
+@pytest.fixture(autouse=True)
+def several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a process has one thread, samples are made at once."""
+    monkeypatch.setattr(lazy_program, "threads_here", lambda: 2)
+    monkeypatch.setattr(lazy_program, "_of_process", None)
+    monkeypatch.setattr(lazy_program, "_PATIENCE", 1 << 30)
+
+
+def opened(path: Path, ours: bool = True) -> Any:
+    return (gofast.open if ours else Image.open)(path).convert("RGB")
+
+
+def sample(path: Path, seed: int = 0, transform: Any = TRAIN) -> LazySample:
+    gofast.open(path)  # Compose looks from now on
+    torch.manual_seed(seed)
+    made = transform(opened(path))
+    assert type(made) is LazySample, "it was made at once"
+    return made
+
+
+def expected(path: Path, seed: int = 0, transform: Any = TRAIN) -> torch.Tensor:
+    torch.manual_seed(seed)
+    made: torch.Tensor = transform(opened(path, ours=False))
+    return made
+
+
+def in_place(x: Any) -> Any:
+    x[0] = 1
+    x.mul_(2)
+    return x
+
+
+def with_out(x: Any) -> Any:
+    out = torch.empty_like(x)
+    torch.add(x, 1, out=out)
+    return out
+
+
+def saved(x: Any) -> Any:
+    file = io.BytesIO()
+    torch.save({"x": x}, file)
+    file.seek(0)
+    return torch.load(file)["x"]
+
+
+LOOKS: dict[str, Callable[[Any], Any]] = {
+    "add": lambda x: x + 1,
+    "radd": lambda x: 2 - x,
+    "index": lambda x: x[1, 3:5],
+    "item": lambda x: x[0, 0, 0].item(),
+    "tolist": lambda x: x.tolist(),
+    "iterate": lambda x: [*x][1],
+    "unpack": lambda x: (lambda a, b, c: a + b + c)(*x),
+    "numpy": lambda x: x.numpy().copy(),
+    "asarray": lambda x: np.asarray(x).copy(),
+    "np.stack": lambda x: np.stack([x, x]),
+    "clone": lambda x: x.clone(),
+    "detach": lambda x: x.detach(),
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "save": saved,
+    "repr": repr,
+    "format": lambda x: f"{x}",
+    "bool": lambda x: bool((x > 0).any()),
+    "view": lambda x: x.view(-1),
+    "reshape": lambda x: x.reshape(3, -1),
+    "permute": lambda x: x.permute(1, 2, 0),
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "data": lambda x: x.data,
+    "T": lambda x: x.mT,
+    "double": lambda x: x.double(),
+    "to": lambda x: x.to(torch.float16),
+    "cpu": lambda x: x.cpu(),
+    "contiguous": lambda x: x.contiguous(),
+    "in place": in_place,
+    "out": with_out,
+    "as out": lambda x: torch.ones(3, 20, 20, out=x),
+    "requires_grad": lambda x: (x.requires_grad_() * 2).sum().backward() or x.grad,
+    "cat": lambda x: torch.cat([x, x]),
+    "cat in a tuple": lambda x: torch.cat((x, torch.ones_like(x))),
+    "stack with others": lambda x: torch.stack([x, torch.ones(3, 20, 20)]),
+    "stack along 1": lambda x: torch.stack([x, x], 1),
+    "stack alone": lambda x: torch.stack([x]),
+    "stack twice": lambda x: torch.stack([x, x]),
+    "stack of doubles": lambda x: torch.stack([x.double(), x.double()]),
+    "vstack": lambda x: torch.vstack([x, x]),
+    "pad_sequence": lambda x: pad_sequence([x, x[:2]]),
+    "collate": lambda x: default_collate([(x, 1), (x, 2)]),
+    "tensor": lambda x: torch.tensor(x),
+    "as_tensor": lambda x: torch.as_tensor(x) + 0,
+    "new_tensor": lambda x: x.new_tensor(x),
+    "nested": lambda x: torch.nested.nested_tensor([x, x]).to_padded_tensor(0),
+    "dlpack": lambda x: from_dlpack(x),
+    "numpy's dlpack": lambda x: np.from_dlpack(x).copy(),
+    "storage": lambda x: x.untyped_storage().tolist(),
+    "data_ptr": lambda x: x.data_ptr() % 4,
+    "module": lambda x: torch.nn.Conv2d(3, 1, 3).requires_grad_(False)(x) * 0 + 1,
+    "einsum": lambda x: torch.einsum("chw,chw->c", x, x),
+    "where": lambda x: torch.where(x > 0, x, 0.0),
+    "max": lambda x: x.max(0),
+    "normalize": lambda x: F.normalize(x, [0.1] * 3, [0.3] * 3),
+    "crop": lambda x: F.crop(x, 2, 3, 5, 6),
+    "erase": lambda x: F.erase(x, 1, 1, 3, 3, torch.zeros(3, 1, 1)),
+    "to_pil": lambda x: np.asarray(F.to_pil_image(x.clamp(0, 1))),
+    "equal": lambda x: torch.equal(x, x),
+    "allclose": lambda x: torch.allclose(x, x + 1),
+    "share": lambda x: x.share_memory_(),
+    "data set": lambda x: setattr(x, "data", torch.arange(4.0)) or x,
+    "pin": lambda x: x.is_pinned(),
+    "hash": lambda x: hash(x) == id(x),
+    "vmap": lambda x: torch.vmap(lambda row: row.sum())(x),
+    "shape": lambda x: (x.shape, x.size(), x.size(1), x.dim(), x.ndim, len(x), x.numel(), x.nbytes),
+    "kind": lambda x: (x.dtype, x.device, x.layout, x.is_floating_point(), x.stride(), x.is_contiguous()),
+    "flags": lambda x: (
+        x.requires_grad,
+        x.is_leaf,
+        x.grad,
+        x.grad_fn,
+        x.is_neg(),
+        x.is_conj(),
+        x.storage_offset(),
+    ),
+    "isinstance": lambda x: (isinstance(x, torch.Tensor), torch.is_tensor(x)),
+    "type": lambda x: (x + 0, type(x), x.type())[1:],
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_whoever_looks_sees_what_torchvision_makes(look: str, files: list[Path]) -> None:
+    """And finds the same tensor behind the look."""
+    do = LOOKS[look]
+    mine, theirs = sample(files[0]), expected(files[0])
+    assert difference(do(mine), do(theirs)) == ""
+    assert difference(mine + 0, theirs + 0) == ""
+    assert type(mine) is torch.Tensor or look in ("tensor", "nested")
+
+
+def test_a_look_from_within_torch_is_kept(files: list[Path]) -> None:
+    """What reaches a sample past Python cannot swap it; the next look from Python does."""
+    mine = sample(files[0])
+    first = torch.tensor(mine)
+    assert mine.shape == (3, 20, 20) and torch.equal(mine, first)
+    assert type(mine) is torch.Tensor
+
+
+def test_a_weak_reference_holds(files: list[Path]) -> None:
+    """A tensor that something refers to weakly cannot be swapped. It has one value all the same."""
+    import weakref
+
+    mine = sample(files[0])
+    reference = weakref.ref(mine)
+    mine.zero_()
+    assert float(mine.sum()) == 0 and reference() is mine
+    assert float((mine + 1).sum()) == 1200
+
+
+def test_attributes_stay(files: list[Path]) -> None:
+    mine = sample(files[0])
+    mine.path = "a.jpg"  # type: ignore[attr-defined]
+    mine += 1
+    assert mine.path == "a.jpg" and type(mine) is torch.Tensor  # type: ignore[attr-defined]
+
+
+class Own(Dataset[Any]):
+    def __init__(self, files: list[Path], ours: bool, transform: Any = TRAIN, look: Any = None) -> None:
+        self.files, self.ours, self.transform, self.look = files, ours, transform, look
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Any:
+        made = self.transform(opened(self.files[index], self.ours))
+        if self.look is not None and index % 3 == 0:
+            made = self.look(made)
+        return {"image": made, "views": [made, index], "noise": torch.rand(2)}
+
+
+@pytest.mark.parametrize("kind", [DataLoader, gofast.DataLoader])
+@pytest.mark.parametrize("look", [None, "add", "in place", "numpy"])
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
+def test_epochs_are_torchs(kind: Any, look: str | None, files: list[Path]) -> None:
+    """Values, and what everybody draws in between; also where some samples of a batch were looked at."""
+    do = None if look is None else lambda x: (LOOKS[look](x), x)[1]
+    epochs = list[Any]()
+    for ours, loader_of in ((False, DataLoader), (True, kind)):
+        torch.manual_seed(3)
+        loader = loader_of(Own(files, ours, look=do), 5, shuffle=True)
+        epochs.append([[*loader] for _ in range(2)])
+    assert difference(epochs[1], epochs[0]) == ""
+
+
+def test_a_batch_is_made_together(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [sample(path, i) for i, path in enumerate(files[:6])]
+    program = rows[0]._pending.program
+    before = program.alone, program.together
+    batch = torch.stack(rows)
+    assert (program.alone, program.together) == (before[0], before[1] + 6)
+    assert type(batch) is torch.Tensor and batch.is_contiguous()
+    assert difference(batch, torch.stack([expected(path, i) for i, path in enumerate(files[:6])])) == ""
+    assert difference(rows[2] + 0, batch[2] + 0) == "", "one that is kept is what it was"
+    rows[3].zero_()
+    assert float(batch[3].abs().sum()) > 0
+
+
+def test_the_file_may_go(files: list[Path], tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    path.write_bytes(files[0].read_bytes())
+    mine = sample(path)
+    path.write_bytes(files[1].read_bytes())
+    path.unlink()
+    assert torch.equal(mine, expected(files[0]))
+
+
+def test_an_error_comes_where_torchvision_raises_it(files: list[Path], tmp_path: Path) -> None:
+    path = tmp_path / "cut.jpg"
+    path.write_bytes(files[0].read_bytes()[:-200])
+    gofast.open(files[0])
+    torch.manual_seed(0)
+    with pytest.raises(OSError, match="truncated"):
+        TRAIN(gofast.open(path).convert("RGB"))
+
+
+def test_what_waits_is_bounded(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = sample(files[0])
+    monkeypatch.setattr(lazy_program, "MOST_BYTES", Pending.waiting)
+    torch.manual_seed(0)
+    assert type(TRAIN(opened(files[0]))) is torch.Tensor
+    assert first is not None
+
+
+def test_nothing_waits_any_more(files: list[Path]) -> None:
+    before = Pending.waiting
+    rows = [sample(path) for path in files[:N]]
+    assert Pending.waiting > before
+    rows[0].sum()
+    torch.stack(rows[:5])
+    del rows
+    assert Pending.waiting == before
+
+
+def test_samples_that_are_looked_at_alone_are_made_at_once(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy_program, "_PATIENCE", 4)
+    transform = T.Compose([T.Resize((12, 12)), T.ToTensor()])
+    kinds = []
+    for _ in range(8):
+        made = transform(opened(files[0]))
+        kinds.append(type(made))
+        made.sum()
+    assert kinds == [LazySample] * 5 + [torch.Tensor] * 3
+
+
+def test_threads_look_at_once(files: list[Path]) -> None:
+    for seed in range(20):
+        mine, seen = sample(files[seed], seed), list[torch.Tensor]()
+        together = threading.Barrier(4)
+
+        def look(mine: Any = mine, seen: Any = seen, together: Any = together) -> None:
+            together.wait()
+            mine.add_(1)
+            seen.append(mine)
+
+        threads = [threading.Thread(target=look) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(one is mine for one in seen)
+        assert torch.allclose(mine, expected(files[seed], seed) + 4)
+
+
+def test_a_forked_child_looks(files: list[Path]) -> None:
+    rows = [sample(path, i) for i, path in enumerate(files[:4])]
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writer, pickle.dumps([torch.stack(rows).sum().item(), rows[1].sum().item()]))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        said = pickle.loads(file.read())
+    os.waitpid(child, 0)
+    assert said == [torch.stack(rows).sum().item(), rows[1].sum().item()]
+
+
+def programs(seed: int) -> Iterator[str]:
+    """A few looks, one after another."""
+    usable = [
+        name for name in LOOKS if name not in ("requires_grad", "data set", "share", "data_ptr", "storage")
+    ]
+    yield from random.Random(seed).choices(usable, k=random.Random(seed).randint(1, 5))
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_looks_in_any_order(block: int, files: list[Path]) -> None:
+    for seed in range(block * 300, block * 300 + 300):
+        path = files[seed % N]
+        rows = [sample(path, seed), sample(files[0], seed + 1)]
+        theirs = [expected(path, seed), expected(files[0], seed + 1)]
+        for name in programs(seed):
+            which, both = seed % 2, [LOOKS[name](one[seed % 2]) for one in (rows, theirs)]
+            assert difference(*both) == "", (seed, name, which)
+            if len(name) % 3 == 0:
+                assert difference(torch.stack(rows), torch.stack(theirs)) == "", (seed, name)
+        assert difference([one + 0 for one in rows], [one + 0 for one in theirs]) == ""
+
+
+def sure(r: random.Random) -> T.Compose:
+    """Steps whose samples wait, in any order."""
+    side = r.randint(1, 90)
+    sizes = [
+        T.RandomResizedCrop(side),
+        T.Resize((side, r.randint(1, 90)), r.choice([*T.InterpolationMode][:4])),
+    ]
+    crops = [*sizes, T.Compose([T.Resize(side, max_size=None), T.CenterCrop(r.randint(1, 120))])]
+    jitter = T.ColorJitter(0.8, 0.8, 0.8, 0.4)
+    steps = [
+        T.RandomHorizontalFlip(),
+        T.RandomVerticalFlip(),
+        T.RandomGrayscale(),
+        jitter,
+        T.RandomSolarize(100),
+    ]
+    steps += [T.RandomApply([jitter, T.RandomHorizontalFlip()], 0.6)]
+    some = [r.choice(crops), *r.sample(steps, r.randint(0, 3))]
+    r.shuffle(some)
+    last = [T.Normalize([0.4] * 3, [0.3] * 3), T.RandomErasing(0.7)][: r.randint(0, 2)]
+    return T.Compose([*some, T.ToTensor(), *last])
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_what_waits_can_be_made(block: int, tmp_path: Path) -> None:
+    """Pictures from 8 pixels on, thin ones, and bodies of noise and of one colour."""
+    waited = 0
+    for seed in range(block * 80, block * 80 + 80):
+        r = random.Random(seed)
+        small = r.choice([8, 9, 17, 40])
+        size = r.choice(
+            [(small, small), (small, small * r.randint(1, 16)), (small * r.randint(1, 20), small)]
+        )
+        colours = np.random.default_rng(seed).integers(0, 256, (*size, 3), np.uint8)
+        path = tmp_path / f"{seed}.jpg"
+        Image.fromarray(colours if seed % 3 else np.full_like(colours, seed % 256)).save(path)
+        compose = sure(r)
+        results = list[Any]()
+        for ours in (True, False):
+            rows = list[Any]()
+            for draw in range(4):
+                torch.manual_seed(draw)
+                try:
+                    rows.append(compose(opened(path, ours)))
+                except (ValueError, RuntimeError) as error:
+                    rows.append((type(error), str(error)))
+                rows.append(torch.rand(1))
+            waited += sum(type(row) is LazySample for row in rows)
+            tensors = [row for row in rows[::2] if isinstance(row, torch.Tensor)]
+            results.append((rows if len(tensors) < 4 else torch.stack(tensors), rows[1::2]))
+        assert difference(*results) == "", (seed, size, compose)
+    assert waited > 150
