@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 70_741,
-    "lines: tests": 57_596,
+    "lines: library": 70_756,
+    "lines: tests": 57_604,
     "lines: benchmarks": 8_478,
 }
 

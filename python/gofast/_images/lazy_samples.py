@@ -41,16 +41,18 @@ class Pending:
 
     Attributes:
         program, picture, record: see LazyProgram.
-        value: the sample, once it was made beside its tensor, which could not become it.
+        value: the sample, once it was made beside its tensor.
+        stacked: it was made as part of a batch.
     """
 
-    __slots__ = ("_bytes", "picture", "program", "record", "value")
+    __slots__ = ("_bytes", "picture", "program", "record", "stacked", "value")
 
     waiting = 0  # bytes of all that wait
 
     def __init__(self, program: LazyProgram, picture: Picture, record: array[int] | None) -> None:
         self.program, self.picture, self.record = program, picture, record
         self.value: torch.Tensor | None = None
+        self.stacked = False
         self._bytes = len(picture[0])
         Pending.waiting += self._bytes
 
@@ -60,9 +62,16 @@ class Pending:
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own."""
         if self.value is None:
-            self.value = self.program.finish(self.picture, self.record)
             self.program.alone += 1
+            return self.keep(self.program.finish(self.picture, self.record))
         return self.value
+
+    def keep(self, value: torch.Tensor) -> torch.Tensor:
+        """It was made. Its picture is not needed any more."""
+        self.value, self.picture = value, (b"", 0, 0, b"")
+        Pending.waiting -= self._bytes
+        self._bytes = 0
+        return value
 
 
 class LazySample(torch.Tensor):
@@ -162,14 +171,23 @@ def _stacked(
         return None
     start, step = out.data_ptr(), out.nbytes // len(tensors)
     pictures, records, places = list[Picture](), list[Any](), array("q")
-    for i, pending in enumerate(waiting):
-        if pending is None or pending.value is not None:
-            out[i].copy_(tensors[i] if pending is None else pending.value)
-        else:
+    kept = dict[int, Pending]()
+    with _lock:
+        for i, pending in enumerate(waiting):
+            if pending is None or pending.value is not None:
+                out[i].copy_(tensors[i] if pending is None else pending.value)
+                continue
             pictures.append(pending.picture)
             records.append(pending.record)
             places.append(start + i * step)
+            if pending.stacked:  # somebody keeps it, as a dataset does that makes each sample once
+                kept[i] = pending
+            pending.stacked = True
     program.finish_all(pictures, records, places)
+    with _lock:
+        for i, pending in kept.items():
+            if pending.value is None:
+                pending.keep(out[i].clone())
     return out
 
 

@@ -253,6 +253,16 @@ def test_a_batch_is_made_together(files: list[Path], monkeypatch: pytest.MonkeyP
     assert float(batch[3].abs().sum()) > 0
 
 
+def test_samples_that_a_dataset_keeps_are_made_twice_at_most(files: list[Path]) -> None:
+    rows = [sample(path, i) for i, path in enumerate(files[:5])]
+    program, waiting = rows[0]._pending.program, Pending.waiting
+    before, batches = program.together, [torch.stack(rows) for _ in range(4)]
+    assert program.together == before + 10 and Pending.waiting < waiting
+    assert all(torch.equal(batch, batches[0]) for batch in batches)
+    assert difference(rows, [expected(path, i) for i, path in enumerate(files[:5])]) == ""
+    assert torch.equal(torch.stack([rows[0], rows[0]])[1], batches[0][0])
+
+
 def test_the_file_may_go(files: list[Path], tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     path.write_bytes(files[0].read_bytes())
