@@ -41,6 +41,12 @@ static int32_t make(const gf_image_program *p, const gf_lazy *lazy, const int32_
     return code;
 }
 
+int32_t gf_lazy_fill(const gf_image_program *p, const gf_lazy *lazy, const int32_t *record, uint8_t *x, gf_fault *fault) {
+    int32_t code = make_here(p, lazy, record, x, fault);
+    gf_meter_picture_end(gf_meter_of_fill());
+    return code;
+}
+
 int32_t gf_lazy_sample(const gf_image_program *p, const gf_lazy *lazy, const int32_t *record, uint8_t *x, gf_fault *fault) {
     return make(p, lazy, record, x, fault);
 }

@@ -55,14 +55,20 @@ typedef struct {
     _Atomic int32_t *code;  // of one that could not be made
 } lazies;
 
-static int64_t make_lazies(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+typedef int32_t make_fn(const gf_image_program *, const gf_lazy *, const int32_t *record, uint8_t *x, gf_fault *);
+
+static void make_lazies(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to, make_fn *make) {
     const lazies *l = view->parts[0].program;
     for (int64_t i = from; i < to; i++) {
         gf_fault fault = {0};
         const int32_t *record = view->record_bytes ? (const int32_t *)(const void *)(batch->records + i * view->record_bytes) : NULL;
-        int32_t code = gf_lazy_sample(l->program, &l->lazy[i], record, l->places[i], &fault);
+        int32_t code = make(l->program, &l->lazy[i], record, l->places[i], &fault);
         if (code) atomic_store_explicit(l->code, code, memory_order_relaxed);
     }
+}
+
+static int64_t fill_lazies(const gf_view *view, const gf_batch *batch, int64_t from, int64_t to) {
+    make_lazies(view, batch, from, to, gf_lazy_fill);
     return -1;
 }
 
@@ -106,14 +112,17 @@ PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n
     view->map = NULL;
     view->y_bytes = 0;
     view->job_rows = 1;
-    view->fill = make_lazies;
+    view->fill = fill_lazies;
+    view->meter = gf_meter_of_fill;
+    view->stage = GF_STAGE_PICTURE;
     view->hint = NULL;
     view->n_parts = 1;
     view->parts[0] = (gf_part){.program = &work};
     const gf_batch batch = {.indices = indices, .records = POINTER(const uint8_t, a[1])};
     gf_crew *crew = POINTER(gf_crew, a[3]);
     PyThreadState *state = PyEval_SaveThread();
-    if (!crew || count < 2 || !make_by_crew(crew, view, (int)a[4], &batch, count)) make_lazies(view, &batch, 0, count);
+    if (!crew || count < 2 || !make_by_crew(crew, view, (int)a[4], &batch, count))
+        make_lazies(view, &batch, 0, count, gf_lazy_sample);
     PyEval_RestoreThread(state);
     PyMem_Free(lazy);
     PyMem_Free(indices);

@@ -11,17 +11,14 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from torch.utils import swap_tensors
 
 from .._core.native import Picture
-
-if TYPE_CHECKING:
-    from .lazy_program import LazyProgram
 
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
@@ -34,6 +31,22 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Makes(Protocol):
+    """What makes samples: LazyProgram."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    alone: int
+
+    def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
+        """One."""
+
+    def finish_all(
+        self, pictures: list[Picture], records: Sequence[array[int] | None], places: array[int]
+    ) -> None:
+        """Some, each at its address."""
 
 
 class Pending:
@@ -49,7 +62,7 @@ class Pending:
 
     waiting = 0  # bytes of all that wait
 
-    def __init__(self, program: LazyProgram, picture: Picture, record: array[int] | None) -> None:
+    def __init__(self, program: Makes, picture: Picture, record: array[int] | None) -> None:
         self.program, self.picture, self.record = program, picture, record
         self.value: torch.Tensor | None = None
         self.stacked = False
@@ -219,7 +232,7 @@ def _known() -> frozenset[Any]:
 _KNOWN = _known()
 
 
-def lazy_sample(program: LazyProgram, picture: Picture, record: array[int] | None) -> LazySample:
+def lazy_sample(program: Makes, picture: Picture, record: array[int] | None) -> LazySample:
     """A sample that waits."""
     make: Any = torch.Tensor._make_wrapper_subclass
     sample: LazySample = make(LazySample, program.shape, dtype=program.dtype, device="cpu")

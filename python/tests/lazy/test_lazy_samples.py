@@ -421,3 +421,15 @@ def test_what_waits_can_be_made(block: int, tmp_path: Path) -> None:
             results.append((rows if len(tensors) < 4 else torch.stack(tensors), rows[1::2]))
         assert difference(*results) == "", (seed, size, compose)
     assert waited > 150
+
+
+def test_their_time_is_counted_once(files: list[Path]) -> None:
+    """Each thread measures a batch from its begin to its end, and the samples are within."""
+    sample(files[0]).sum()
+    before = gofast.engine_stats()
+    torch.stack([sample(path) for path in files[:N]])
+    after = gofast.engine_stats()
+    spent = {name: value - before[name] for name, value in after.items() if isinstance(value, (int, float))}
+    assert all(0 <= value < 60 * 1e9 for value in spent.values()), spent
+    for name, seconds in after.get("seconds", {}).items():
+        assert 0 <= seconds - before["seconds"][name] < 60, name
