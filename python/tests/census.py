@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 70_756,
-    "lines: tests": 57_604,
+    "lines: library": 70_775,
+    "lines: tests": 57_611,
     "lines: benchmarks": 8_478,
 }
 

@@ -429,7 +429,5 @@ def test_their_time_is_counted_once(files: list[Path]) -> None:
     before = gofast.engine_stats()
     torch.stack([sample(path) for path in files[:N]])
     after = gofast.engine_stats()
-    spent = {name: value - before[name] for name, value in after.items() if isinstance(value, (int, float))}
-    assert all(0 <= value < 60 * 1e9 for value in spent.values()), spent
-    for name, seconds in after.get("seconds", {}).items():
-        assert 0 <= seconds - before["seconds"][name] < 60, name
+    assert 0 < after["busy_seconds"] - before["busy_seconds"] < 60
+    assert all(0 <= seconds < 60 for seconds in after["stages"].values()), after["stages"]
