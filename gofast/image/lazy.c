@@ -30,20 +30,19 @@ static int32_t make_here(const gf_image_program *p, const gf_lazy *lazy, const i
     return code;
 }
 
-static int32_t make(const gf_image_program *p, const gf_lazy *lazy, const int32_t *record, uint8_t *x, gf_fault *fault) {
-    gf_meter *meter = gf_meter_of_fill();
-    gf_meter_begin(meter, GF_STAGE_PICTURE);
-    int32_t code = make_here(p, lazy, record, x, fault);
-    gf_meter_picture_end(meter);
-    if (!code) meter->counters[GF_COUNT_FILLED]++;
-    gf_meter_end(meter, 0, 1);
-    gf_meter_add(meter, &gf_process_tally, NULL);
-    return code;
-}
-
 int32_t gf_lazy_fill(const gf_image_program *p, const gf_lazy *lazy, const int32_t *record, uint8_t *x, gf_fault *fault) {
     int32_t code = make_here(p, lazy, record, x, fault);
     gf_meter_picture_end(gf_meter_of_fill());
+    return code;
+}
+
+static int32_t make(const gf_image_program *p, const gf_lazy *lazy, const int32_t *record, uint8_t *x, gf_fault *fault) {
+    gf_meter *meter = gf_meter_of_fill();
+    gf_meter_begin(meter, GF_STAGE_PICTURE);
+    int32_t code = gf_lazy_fill(p, lazy, record, x, fault);
+    if (!code) meter->counters[GF_COUNT_FILLED]++;
+    gf_meter_end(meter, 0, 1);
+    gf_meter_add(meter, &gf_process_tally, NULL);
     return code;
 }
 

@@ -95,16 +95,17 @@ PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (count < 0) return NULL;
     const gf_view *of = POINTER(const gf_view, a[0]);
     _Atomic int32_t code = 0;
+    PyObject *result = NULL;
     gf_lazy *lazy = PyMem_Calloc((size_t)count + 1, sizeof *lazy);
     int64_t *indices = PyMem_Calloc((size_t)count + 1, sizeof *indices);
     gf_view *view = PyMem_Calloc(1, sizeof *view + sizeof *view->parts);
     if (!lazy || !indices || !view) {
         PyErr_NoMemory();
-        goto failed;
+        goto end;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         indices[i] = i;
-        if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto failed;
+        if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto end;
     }
     const lazies work = {.program = of->parts[0].program, .lazy = lazy, .places = POINTER(uint8_t *const, a[2]), .code = &code};
     *view = *of;
@@ -124,15 +125,12 @@ PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (!crew || count < 2 || !make_by_crew(crew, view, (int)a[4], &batch, count))
         make_lazies(view, &batch, 0, count, gf_lazy_sample);
     PyEval_RestoreThread(state);
+    result = PyLong_FromLong(code);
+end:
     PyMem_Free(lazy);
     PyMem_Free(indices);
     PyMem_Free(view);
-    return PyLong_FromLong(code);
-failed:
-    PyMem_Free(lazy);
-    PyMem_Free(indices);
-    PyMem_Free(view);
-    return NULL;
+    return result;
 }
 
 // kept_place(name, keys, count): where a name's record is noted; -1 where there is no room.

@@ -186,9 +186,12 @@ def _stacked(
     pictures, records, places = list[Picture](), list[Any](), array("q")
     kept = dict[int, Pending]()
     with _lock:
-        for i, pending in enumerate(waiting):
-            if pending is None or pending.value is not None:
-                out[i].copy_(tensors[i] if pending is None else pending.value)
+        for i, (tensor, pending) in enumerate(zip(tensors, waiting, strict=True)):
+            if pending is None or type(tensor) is not LazySample:  # another thread may have looked at it
+                out[i].copy_(tensor)
+                continue
+            if pending.value is not None:
+                out[i].copy_(pending.value)
                 continue
             pictures.append(pending.picture)
             records.append(pending.record)
