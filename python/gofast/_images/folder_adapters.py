@@ -23,6 +23,7 @@ from .listing import Listing
 from .options import PictureOptions
 from .picture_batches import PictureBatchSource
 from .plan_stamp import same_members
+from .torchvision_datasets import MODULES, is_torchvisions
 
 
 class FolderForm(NamedTuple):
@@ -51,7 +52,7 @@ _FORMS = {
     "gtsrb.GTSRB": FolderForm(("_samples",), ("transform", "target_transform")),
     "oxford_iiit_pet.OxfordIIITPet": FolderForm(("_images", "_labels"), ("transforms", "_target_types")),
 }
-_MODULES, _CATEGORY = "torchvision.datasets.", ["category"]
+_CATEGORY = ["category"]
 
 
 class FolderAdapter(ImageDataset):
@@ -96,7 +97,7 @@ class FolderAdapter(ImageDataset):
         both = held.get("transforms")
         if "transforms" not in form.more:
             both = dataset
-        elif both is not None and not _is_torchvisions(type(both), "__call__", "vision", "StandardTransform"):
+        elif both is not None and not is_torchvisions(type(both), "__call__", "vision", "StandardTransform"):
             return f"transforms={called(both)} runs in Python"
         lists = [held[name] for name in form.lists]
         if not all(type(each) is list for each in lists) or len({*map(len, lists)}) > 1:
@@ -152,7 +153,7 @@ def folder_adapter(dataset: Any) -> FolderAdapter | None:
     """
     kind: Any = type(dataset)
     for base in kind.__mro__:
-        module, name = base.__module__.removeprefix(_MODULES), base.__name__
+        module, name = base.__module__.removeprefix(MODULES), base.__name__
         form = _FORMS.get(f"{module}.{name}")
         if form is not None:
             break
@@ -161,7 +162,7 @@ def folder_adapter(dataset: Any) -> FolderAdapter | None:
     names = *form.lists, *form.more
     if (
         any(name in vars(one) for one in kind.__mro__ for name in names)
-        or not all(_is_torchvisions(kind, method, module, name) for method in ("__getitem__", "__len__"))
+        or not all(is_torchvisions(kind, method, module, name) for method in ("__getitem__", "__len__"))
         or kind.__getattribute__ is not object.__getattribute__
         or kind.__hash__ is not object.__hash__
         or hasattr(kind, "__getitems__")
@@ -176,18 +177,11 @@ def folder_adapter(dataset: Any) -> FolderAdapter | None:
     return found
 
 
-def _is_torchvisions(kind: type, method: str, module: str, name: str) -> bool:
-    """Whether a class's method is the one that was written for a class of torchvision's."""
-    found, home = getattr(kind, method), sys.modules.get(_MODULES + module)
-    own = home is not None and getattr(found, "__globals__", None) is vars(home)
-    return own and found.__qualname__ == f"{name}.{method}"
-
-
 def _reads_by_pillow() -> bool:
     """Whether torchvision's loader and Pillow's open are theirs, or what `gofast.install` puts there."""
     from PIL import Image
 
-    opens, home = getattr(Image.open, "__globals__", {}), sys.modules[_MODULES + "folder"]
+    opens, home = getattr(Image.open, "__globals__", {}), sys.modules[MODULES + "folder"]
     reads = getattr(home.pil_loader, "__globals__", None)
     return reads is vars(home) and opens.get("__name__") in ("PIL.Image", "gofast.installed")
 

@@ -20,41 +20,46 @@ from .._loader.native_dataset import ADAPTERS
 from .memory_pictures import MemoryAdapter
 from .own_labels import Labels, OwnLabels, are_labels
 from .pixels import Pixels, layout_of, taken
+from .torchvision_datasets import MODULES, is_torchvisions
 
 
 class MemoryForm(NamedTuple):
     """How a class of torchvision's keeps its samples, as its ``__getitem__`` reads them.
 
     Attributes:
+        reader: the class whose ``__getitem__`` it is.
         order: of the axes of ``data`` behind the first.
+        array: the type of ``data``.
         labels: the attribute that has them.
-        maker: the class whose ``__getitem__`` it is.
+        number: makes a label of an element; None: they are handed out as they are.
+        switch: an attribute that must be set; where it is false, ``number`` is not used.
     """
 
+    reader: str
     order: str
-    labels: str
-    maker: str
-
-    def label(self, compat: bool) -> tuple[Callable[[Any], Any] | None, bool]:
-        """What makes a label of an element, if anything does, and whether it is always an int."""
-        if self.maker == "QMNIST":
-            return (_first if compat else None), False
-        return (None, False) if self.maker == "CIFAR10" else (int, True)
+    array: type = np.ndarray
+    labels: str = "targets"
+    number: Callable[[Any], Any] | None = int
+    switch: str = ""
 
 
-_MNIST = MemoryForm("hw", "targets", "MNIST")
-_CIFAR = MemoryForm("hwc", "targets", "CIFAR10")
+def _first(label: Any) -> int:
+    return int(label[0])
+
+
+_MNIST = MemoryForm("MNIST", "hw", torch.Tensor)
+_CIFAR = MemoryForm("CIFAR10", "hwc", number=None)
 _FORMS = {
-    ("torchvision.datasets.mnist", "MNIST"): _MNIST,
-    ("torchvision.datasets.mnist", "FashionMNIST"): _MNIST,
-    ("torchvision.datasets.mnist", "KMNIST"): _MNIST,
-    ("torchvision.datasets.mnist", "EMNIST"): _MNIST,
-    ("torchvision.datasets.mnist", "QMNIST"): MemoryForm("hw", "targets", "QMNIST"),
-    ("torchvision.datasets.usps", "USPS"): MemoryForm("hw", "targets", "USPS"),
-    ("torchvision.datasets.cifar", "CIFAR10"): _CIFAR,
-    ("torchvision.datasets.cifar", "CIFAR100"): _CIFAR,
-    ("torchvision.datasets.svhn", "SVHN"): MemoryForm("chw", "labels", "SVHN"),
-    ("torchvision.datasets.stl10", "STL10"): MemoryForm("chw", "labels", "STL10"),
+    "mnist.MNIST": _MNIST,
+    "mnist.FashionMNIST": _MNIST,
+    "mnist.KMNIST": _MNIST,
+    "mnist.EMNIST": _MNIST,
+    "mnist.QMNIST": MemoryForm("QMNIST", "hw", torch.Tensor, number=_first, switch="compat"),
+    "usps.USPS": MemoryForm("USPS", "hw"),
+    "cifar.CIFAR10": _CIFAR,
+    "cifar.CIFAR100": _CIFAR,
+    "svhn.SVHN": MemoryForm("SVHN", "chw", labels="labels"),
+    "stl10.STL10": MemoryForm("STL10", "chw", labels="labels"),
 }
 
 
@@ -69,27 +74,26 @@ class TorchvisionsPictures(MemoryAdapter):
 
     def _attributes(self) -> tuple[Any, ...]:
         held = vars(self._dataset)
-        names = "data", self._form.labels, "compat", "__getitems__"
+        names = "data", self._form.labels, self._form.switch, "__getitems__"
         both = held.get("transform"), held.get("target_transform")
         return (*both, layout_of(held.get("data")), *map(held.get, names))
 
     def _pixels(self) -> Pixels | str:
-        held = vars(self._dataset)
-        if self._form.maker == "QMNIST" and held.get("compat") is None:
-            return "compat is not set"
+        held, form = vars(self._dataset), self._form
+        if form.switch and held.get(form.switch) is None:
+            return f"{form.switch} is not set"
         data = held.get("data")
-        kind = torch.Tensor if self._form.maker in ("MNIST", "QMNIST") else np.ndarray
-        if not isinstance(data, kind):
-            return f"data is of {type(data).__name__}, and torchvision reads it as {kind.__name__}"
-        pictures = taken(data, self._form.order)
+        if not isinstance(data, form.array):
+            return f"data is of {type(data).__name__}, and torchvision reads it as {form.array.__name__}"
+        pictures = taken(data, form.order)
         return pictures if isinstance(pictures, str) else Pixels(pictures)
 
     def _take(self, attributes: tuple[Any, ...], count: int) -> str:
-        _, _, _, _, labels, compat, _ = attributes
-        each, whole = self._form.label(bool(compat))
-        if not are_labels(labels, count, whole):
+        _, _, _, _, labels, switch, _ = attributes
+        each = self._form.number if switch or not self._form.switch else None
+        if not are_labels(labels, count, each is int):
             return f"{self._form.labels} has no number for each picture"
-        self._labels = Labels(labels, each, whole)
+        self._labels = Labels(labels, each, each is int)
         return ""
 
     def _columns(self, parts: Sequence[Any], starts: IntArray) -> Sequence[ExtraColumns]:
@@ -101,37 +105,26 @@ class TorchvisionsPictures(MemoryAdapter):
         return Image.fromarray(self._files.picture(sample))
 
 
-def _first(label: Any) -> int:
-    return int(label[0])
-
-
 _known: weakref.WeakKeyDictionary[Any, TorchvisionsPictures] = weakref.WeakKeyDictionary()
 
 
 def memory_adapter(dataset: Any) -> TorchvisionsPictures | None:
     """What stands for a dataset, always the same; None where its class is none of these, or was changed."""
     kind = type(dataset)
-    form = _FORMS.get((kind.__module__, kind.__name__))
-    if form is None or not _is_torchvisions(kind, form) or "__getitems__" in vars(dataset):
+    module, name = kind.__module__.removeprefix(MODULES), kind.__name__
+    form = _FORMS.get(f"{module}.{name}")
+    if (
+        form is None
+        or getattr(sys.modules.get(MODULES + module), name, None) is not kind
+        or not is_torchvisions(kind, "__getitem__", module, form.reader)
+        or not is_torchvisions(kind, "__len__", module)
+        or hasattr(dataset, "__getitems__")
+    ):
         return None
     found = _known.get(dataset)
     if found is None:
         found = _known.setdefault(dataset, TorchvisionsPictures(dataset, form))
     return found
-
-
-def _is_torchvisions(kind: type, form: MemoryForm) -> bool:
-    """Whether it is torchvision's class itself, with the methods that were written for it."""
-    module = sys.modules.get(kind.__module__)
-    if getattr(module, kind.__name__, None) is not kind or hasattr(kind, "__getitems__"):
-        return False
-    for name in ("__getitem__", "__len__"):
-        method = getattr(kind, name)
-        if getattr(method, "__globals__", None) is not vars(module):
-            return False
-        if name == "__getitem__" and method.__qualname__ != f"{form.maker}.{name}":
-            return False
-    return True
 
 
 ADAPTERS.append(memory_adapter)

@@ -12,6 +12,7 @@ from .. import errors
 from . import pillow
 from .bad_image import both
 
+MODULES = "torchvision.datasets."
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
 
@@ -45,6 +46,13 @@ def own_loader(loader: Callable[[str], Any] | None) -> Callable[[str], Any] | No
     if loader is folder.default_loader and torchvision.get_image_backend() == "PIL":
         return None
     return loader
+
+
+def is_torchvisions(kind: type, method: str, module: str, name: str = "") -> bool:
+    """Whether a class's method was written in a module of torchvision's, for that class if one is named."""
+    found, home = getattr(kind, method), sys.modules.get(MODULES + module)
+    own = home is not None and getattr(found, "__globals__", None) is vars(home)
+    return own and (not name or found.__qualname__ == f"{name}.{method}")
 
 
 def find_classes(directory: str | Path) -> tuple[list[str], dict[str, int]]:
