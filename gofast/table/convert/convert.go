@@ -41,7 +41,6 @@ type Label struct {
 
 // Options shape how a table is written.
 type Options struct {
-	Threads int // 0: all allowed cores
 	// Progress is called with rows done and in all, from any goroutine; may be nil.
 	Progress func(done, total int64)
 }

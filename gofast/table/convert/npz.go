@@ -1,21 +1,18 @@
 package convert
 
 import (
+	"archive/zip"
+	"bufio"
 	"context"
-	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/gofast-org/gofast/gofast/internal/crc"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/npy"
 )
 
-const (
-	featuresName = "features"
-	npzAlign     = 64 // of every array's values in the file
-)
+const featuresName = "features"
 
 // array is one member of the file.
 type array struct {
@@ -24,50 +21,38 @@ type array struct {
 	values []byte
 }
 
-// writeNPZ writes uncompressed, aligned members, which can be read in place.
+// writeNPZ writes uncompressed members, as numpy.savez does.
 func writeNPZ(ctx context.Context, j *job) error {
 	arrays, err := j.arrays()
 	if err != nil {
 		return err
 	}
-	threads := j.Threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	var entries []npy.Entry
-	end := int64(0)
+	out := bufio.NewWriterSize(j.file.Part, writeBuffer)
+	archive := zip.NewWriter(out)
 	for _, a := range arrays {
-		sum, err := crc.Parallel(ctx, threads, int64(len(a.values)),
-			func(from, to int64) ([]byte, error) { return a.values[from:to], nil })
+		member, err := archive.CreateHeader(&zip.FileHeader{Name: a.name + ".npy", Method: zip.Store})
 		if err != nil {
 			return err
 		}
-		e := npy.Entry{Name: a.name + ".npy", At: end, Payload: int64(len(a.head) + len(a.values))}
-		e.PayloadAt = (end + npy.MinLocal(e.Name) + npzAlign - 1) / npzAlign * npzAlign
-		e.CRC = crc.Of(a.head).Append(sum, int64(len(a.values))).IEEE
-		entries = append(entries, e)
-		end = e.PayloadAt + e.Payload
-		if _, err := j.file.Part.WriteAt(append(e.Local(), a.head...), e.At); err != nil {
+		if _, err := member.Write(a.head); err != nil {
 			return err
 		}
-		at := e.PayloadAt + int64(len(a.head))
-		if a.name != featuresName {
-			if _, err := j.file.Part.WriteAt(a.values, at); err != nil {
+		if a.name == featuresName {
+			err = j.blocks(ctx, func(from, to int64) error {
+				_, err := member.Write(j.features(from, to))
 				return err
-			}
-			continue
+			})
+		} else {
+			_, err = member.Write(a.values)
 		}
-		rowBytes := int64(j.Width * j.Type.Size())
-		err = j.blocks(ctx, func(from, to int64) error {
-			_, err := j.file.Part.WriteAt(j.features(from, to), at+from*rowBytes)
-			return err
-		})
 		if err != nil {
 			return err
 		}
 	}
-	_, err = j.file.Part.WriteAt(npy.Directory(entries, end), end)
-	return err
+	if err := archive.Close(); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
 // arrays are the features and every label column.

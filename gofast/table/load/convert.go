@@ -48,5 +48,5 @@ func Convert(ctx context.Context, paths []string, options Options, path string) 
 		}
 		t.Labels = append(t.Labels, label)
 	}
-	return convert.Write(ctx, t, path, convert.Options{Threads: options.Threads, Progress: half(true)})
+	return convert.Write(ctx, t, path, convert.Options{Progress: half(true)})
 }
