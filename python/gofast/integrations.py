@@ -126,16 +126,15 @@ def _give_generator(batch_sampler: Any) -> None:
 
 def _check_divided_once(batch_sampler: Any) -> None:
     """Refuses what would leave most samples out on every rank."""
-    outer, inner = 1, batch_sampler
-    while hasattr(inner, "batch_sampler"):  # Accelerate's, around the user's
-        outer, inner = max(outer, getattr(inner, "num_processes", 1)), inner.batch_sampler
-    sampler = getattr(inner, "sampler", None)
-    if outer > 1 and isinstance(sampler, DistributedSampler) and sampler.num_replicas > 1:
-        raise OptionError(
-            f"{type(sampler).__name__} divides the samples among {sampler.num_replicas} ranks, and "
-            f"Accelerate divides its batches among {outer} again: each rank would get a part of its part. "
-            "Give it num_replicas=1, rank=0, or no sampler; or do not prepare the loader"
-        )
+    samplers = [*samplers_in(batch_sampler)]  # Accelerate's, around the user's
+    outer = max((getattr(one, "num_processes", 1) for one in samplers), default=1)
+    for sampler in samplers:
+        if outer > 1 and isinstance(sampler, DistributedSampler) and sampler.num_replicas > 1:
+            raise OptionError(
+                f"{type(sampler).__name__} divides the samples among {sampler.num_replicas} ranks, and "
+                f"Accelerate divides its batches among {outer} again: each rank would get a part of its "
+                "part. Give it num_replicas=1, rank=0, or no sampler; or do not prepare the loader"
+            )
 
 
 def _simplest(collate_fn: Callable[[Any], Any], view: BatchSource | Reason) -> Callable[[Any], Any]:

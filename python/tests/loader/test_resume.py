@@ -54,6 +54,22 @@ class Own(Sampler[int]):
         yield from torch.randperm(N).tolist()
 
 
+class Asked:
+    """What a dataset with a state of its own has: how often it was asked."""
+
+    asked = 0
+
+    def __getitem__(self, index: int) -> Any:
+        self.asked += 1
+        return self.asked, index
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"asked": self.asked}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.asked = state["asked"]
+
+
 def loader_of(dataset: Any, workers: int = 0, size: int = 4, **more: Any) -> gofast.DataLoader[Any]:
     if "sampler" not in more:
         more["shuffle"] = True

@@ -24,7 +24,7 @@ import gofast
 from gofast._core.generators import Generators
 from gofast.errors import GofastWarning, UnsupportedError
 from same import difference
-from test_resume import Own, some, through_a_file
+from test_resume import Asked, Own, some, through_a_file
 
 N = 48
 pytestmark = pytest.mark.filterwarnings("ignore::gofast.errors.GofastWarning")
@@ -42,21 +42,8 @@ class Drawing(Dataset[Any]):
         return torch.rand(2) + random.random() + float(np.random.rand()), index
 
 
-class Telling(Drawing):
+class Telling(Asked, Drawing):
     """Has a state of its own."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def __getitem__(self, index: int) -> Any:
-        self.asked += 1
-        return self.asked, index
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"asked": self.asked}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.asked = state["asked"]
 
 
 class Stream(IterableDataset[Any]):

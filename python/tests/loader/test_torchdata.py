@@ -15,7 +15,7 @@ from torch.utils.data import Dataset, DistributedSampler, IterableDataset, Rando
 
 import gofast
 from gofast.errors import UnsupportedError
-from test_resume import through_a_file
+from test_resume import Asked, through_a_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::gofast.errors.GofastWarning")
 N = 50
@@ -32,19 +32,8 @@ class Python(Dataset[Any]):
         return float(index), index
 
 
-class Telling(Python):
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def __getitem__(self, index: int) -> Any:
-        self.asked += 1
-        return self.asked, index
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"asked": self.asked}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.asked = state["asked"]
+class Telling(Asked, Python):
+    """Has a state of its own."""
 
 
 class Stream(IterableDataset[Any]):
