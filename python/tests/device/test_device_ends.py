@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ import torch
 import gofast
 from device_cases import WAYS, all_same, make, opened, run, same, wanted, write
 from gofast import errors
+from in_threads import in_threads
 from standin import LATE, StandIn
 
 
@@ -169,11 +171,7 @@ def test_threads_share_an_iterator(standin: StandIn, table: gofast.TableDataset)
     for way in ("resident", "by kernel", "ahead"):
         came: list[Any] = []
         batches = iter(make(way, table))
-        threads = [threading.Thread(target=came.extend, args=(batches,)) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*(functools.partial(came.extend, batches) for _ in range(3)))
         labels = sorted(standin.look(batch["label"]).tolist() for batch in came)
         assert labels == [batch["label"].tolist() for batch in want]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import io
 import multiprocessing
 import os
 import pickle
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
+from in_threads import in_threads
 from picture_files import contents
 from same import difference
 
@@ -157,11 +158,7 @@ def test_threads_share_a_decoder() -> None:
             if not torch.equal(decode([files[i] for i in chosen]), expected[chosen]):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(functools.partial(work, seed) for seed in range(6)))
     assert wrong == [] and len(decode._lanes._lanes) <= 8
 
 

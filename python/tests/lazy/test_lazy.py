@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import io
 import multiprocessing
@@ -10,7 +11,6 @@ import os
 import pickle
 import random
 import sys
-import threading
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +24,7 @@ import gofast
 from gofast._lazy import source
 from gofast._lazy.lazy_image import LazyImage
 from image_data import photograph
+from in_threads import in_threads
 from picture_files import MODES, noise, saved
 
 
@@ -388,11 +389,7 @@ def test_threads_and_forks(files: list[Path]) -> None:
             wrong.extend([x] * (crop.tobytes() != plain.crop((x, 0, x + 20, 20)).tobytes()))
         wrong.extend([-1] * (lazy.convert("RGB").tobytes() != want))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(functools.partial(work, i) for i in range(4)))
     assert not wrong
     context = multiprocessing.get_context("fork")
     for path in files[:2]:

@@ -25,6 +25,7 @@ from torchvision.transforms import functional as F
 import gofast
 from gofast._images import lazy_program
 from gofast._images.lazy_samples import LazySample, Pending
+from in_threads import in_threads
 from same import difference
 
 pytestmark = [
@@ -322,11 +323,7 @@ def test_threads_look_at_once(files: list[Path]) -> None:
             mine.add_(1)
             seen.append(mine)
 
-        threads = [threading.Thread(target=look) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*[look] * 4)
         assert all(one is mine for one in seen)
         assert torch.allclose(mine, expected(files[seed], seed) + 4)
 

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from gofast._lazy import open_file
 from gofast._lazy.lazy_image import LazyImage
 from gofast._lazy.open_lazy import by_pillow, open_lazy
 from image_data import photograph
+from in_threads import in_threads
 from same import difference
 
 
@@ -407,11 +407,7 @@ def test_threads_read_one_picture(by: str, folder: Path) -> None:
         with open(path, "rb") as file:
             image = gofast.open(str(path) if by == "path" else file)
             work = lambda: made.append(image.convert("RGB").tobytes())  # noqa: B023, E731
-            threads = [threading.Thread(target=work) for _ in range(4)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            in_threads(*[work] * 4)
     assert made == [want] * 160
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,6 +34,7 @@ from torchvision.transforms import v2
 import gofast
 from gofast._loader import iterator_stream, speculation
 from image_data import make_folder
+from in_threads import in_threads
 from same import difference
 
 PICTURES = 30  # of `folder`
@@ -362,9 +362,5 @@ def test_threads_with_loaders_of_their_own(folder: Path) -> None:
                 i for i, image in enumerate(seen) if not any(torch.equal(image, one) for one in can[i])
             )
 
-    threads = [threading.Thread(target=run) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[run] * 3)
     assert not wrong

@@ -6,7 +6,6 @@ import copy
 import gc
 import os
 import random
-import threading
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ import gofast
 from gofast._loader import stacking
 from gofast._loader.batch_memory import BatchMemory
 from gofast._loader.sample_memory import empty
+from in_threads import in_threads
 from killing import kill_worker
 from same import difference
 
@@ -484,11 +484,7 @@ def test_threads_share_a_loader() -> None:
             if difference(batch, torch.stack([plain(i) for i in rows])):
                 wrong.append(number)
 
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[run] * 4)
     assert wrong == []
 
 

@@ -19,6 +19,7 @@ import gofast
 from gofast import errors
 from gofast._loader.counts import Counts, bytes_of
 from image_data import make_folder
+from in_threads import in_threads
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:This DataLoader will create", "ignore::gofast.errors.BadSampleWarning"
@@ -273,11 +274,7 @@ def test_threads_that_share_a_loader() -> None:
         for _ in range(3):
             seen.append(sum(len(labels) for _, labels in loader))
 
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[run] * 4)
     told = loader.stats()
     assert (told["samples"], told["batches"], told["epochs"]) == (sum(seen), 12 * 200, 12)
     assert told["made"] == told["samples"]
@@ -317,11 +314,7 @@ def test_a_tally_is_never_replaced() -> None:
             def use(counts: Counts = counts, addresses: set[int] = addresses) -> None:
                 addresses.add(counts.address)
 
-            threads = [threading.Thread(target=use) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            in_threads(*[use] * 3)
             assert len(addresses) == 1
     finally:
         sys.setswitchinterval(before)

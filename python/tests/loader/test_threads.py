@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
+from in_threads import together
 
 ROWS = 6000
 X = torch.arange(float(ROWS)).reshape(-1, 1).repeat(1, 5)
@@ -44,24 +45,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def together(work: Callable[[], None], count: int = THREADS) -> list[BaseException]:
-    """Runs work in so many threads; the errors they end with."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return failures
-
-
 class Lists:
     """A batch sampler that nobody knows: its lists are pulled one at a time."""
 
@@ -82,7 +65,7 @@ def test_one_iterator_for_all(workers: int, options: dict[str, Any]) -> None:
                 assert torch.equal(batch, X[batch[:, 0].long()])
                 rows.extend(batch[:, 0].tolist())
 
-        assert together(work) == []
+        assert together(*[work] * THREADS) == []
         assert sorted(rows) == list(range(ROWS))
 
 
@@ -99,7 +82,7 @@ def test_one_iterator_of_pictures(folder: Path, workers: int, draws: bool) -> No
         for pictures in iterator:
             numbers.extend(pictures[:, 0, 0, 0].tolist())
 
-    assert together(work) == []
+    assert together(*[work] * THREADS) == []
     assert sorted(numbers) == list(range(60))
 
 
@@ -112,7 +95,7 @@ def test_persistent_workers_are_reset_by_several() -> None:
             for (batch,) in loader:
                 assert torch.equal(batch, X[batch[:, 0].long()])
 
-    assert together(work) == []
+    assert together(*[work] * THREADS) == []
     assert torch.equal(torch.cat([batch for (batch,) in loader]), X)
 
 
@@ -123,7 +106,7 @@ def test_iterators_of_their_own() -> None:
         for _ in range(5):
             assert torch.equal(torch.cat([batch for (batch,) in loader]), X)
 
-    assert together(work) == []
+    assert together(*[work] * THREADS) == []
 
 
 def test_one_dataset_with_batches_that_grow() -> None:
@@ -139,7 +122,7 @@ def test_one_dataset_with_batches_that_grow() -> None:
             for rows, batch in kept:
                 assert torch.equal(batch, X[rows])
 
-        assert together(work) == []
+        assert together(*[work] * THREADS) == []
 
 
 def test_one_dataset_whose_transform_is_replaced(folder: Path) -> None:
@@ -151,7 +134,7 @@ def test_one_dataset_whose_transform_is_replaced(folder: Path) -> None:
             assert dataset[3].shape == (3, size, size)
             assert torch.stack(list(dataset.__getitems__([1, 2]))).shape == (2, 3, size, size)
 
-        assert together(work) == []
+        assert together(*[work] * THREADS) == []
 
 
 def test_draws_of_several_threads_are_different_ones(folder: Path) -> None:
@@ -168,7 +151,7 @@ def test_draws_of_several_threads_are_different_ones(folder: Path) -> None:
         for _ in range(5):
             dataset.__getitems__([0, 1, 2])
 
-    assert together(work) == []
+    assert together(*[work] * THREADS) == []
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -190,7 +173,7 @@ def test_closed_by_one_of_them(workers: int) -> None:
             except errors.CanceledError:
                 pass
 
-        assert together(work, 4) == []
+        assert together(*[work] * 4) == []
         with pytest.raises(StopIteration):
             next(iterator)
         assert torch.equal(torch.cat([batch for (batch,) in loader]), X)

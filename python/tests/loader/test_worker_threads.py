@@ -21,6 +21,7 @@ from torchvision.transforms import v2
 import gofast
 from gofast._core import engine, generators
 from image_data import make_folder
+from in_threads import in_threads
 from same import difference
 
 needs_name = pytest.mark.skipif(not hasattr(torch, "thread_safe_generator"), reason="torch 2.15 has it")
@@ -116,11 +117,7 @@ def test_threads_at_once_draw_what_each_would_draw_alone(folder: Path, own: OwnG
 
     alone = [drawn(seed) for seed in range(3)]
     got: dict[int, list[Any]] = {}
-    threads = [threading.Thread(target=lambda s=s: got.update({s: drawn(s)})) for s in range(3)]  # type: ignore[misc]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(lambda s=s: got.update({s: drawn(s)}) for s in range(3)))  # type: ignore[misc]
     assert not difference([got[seed] for seed in range(3)], alone)
 
 

@@ -8,7 +8,6 @@ import fcntl
 import gc
 import os
 import pickle
-import threading
 import warnings
 import weakref
 from pathlib import Path
@@ -22,6 +21,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
 import gofast
 from gofast import ArrayDataset, errors
 from gofast._core.descriptors import OwnedDescriptors, seal
+from in_threads import in_threads
 from reference import assert_same
 from test_array_types import DTYPES, LAYOUTS
 
@@ -289,11 +289,7 @@ def test_threads() -> None:
             if not (torch.equal(first[:, 0].int(), second) and torch.equal(first[:, ::2], third)):
                 wrong.append(first)
 
-    threads = [threading.Thread(target=read) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[read] * 4)
     assert not wrong
 
 

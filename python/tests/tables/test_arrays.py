@@ -12,6 +12,7 @@ from torch.utils.data import TensorDataset
 
 from gofast import ArrayDataset, errors
 from gofast._core import engine
+from in_threads import in_threads
 from reference import assert_same, assert_same_batches
 
 
@@ -74,9 +75,5 @@ def test_two_threads_ask_for_the_engine_at_once(monkeypatch: pytest.MonkeyPatch)
     for _ in range(20):
         monkeypatch.setattr(engine, "_native", None)
         monkeypatch.setattr(engine, "_crew", None)
-        threads = [threading.Thread(target=lambda: crews.append(engine.crew())) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(*[lambda: crews.append(engine.crew())] * 2)
         assert crews[-1] is crews[-2] is engine._crew

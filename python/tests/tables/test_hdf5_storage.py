@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import random
 import resource
-import threading
 import zlib
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from torch.utils.data import ConcatDataset, DataLoader
 import fresh
 import gofast
 from gofast import ArrayDataset, errors
+from in_threads import in_threads
 from same import difference
 
 VERSIONS = ["earliest", "v108", "v110", "v112", "v114", "latest"]
@@ -360,9 +361,5 @@ def test_two_threads_open_files(tmp_path: Path) -> None:
             if not got.equal(torch.arange(5000) + i):
                 wrong.append(got)
 
-    threads = [threading.Thread(target=many, args=(i % 2,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(functools.partial(many, i % 2) for i in range(4)))
     assert not wrong
