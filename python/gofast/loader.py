@@ -12,7 +12,6 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import torch
@@ -517,12 +516,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
     def __enter__(self) -> DataLoader[Sample, Source, Collate]:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -13,8 +13,9 @@ import fcntl
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from multiprocessing.reduction import DupFd
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -149,9 +150,8 @@ class PictureCacheInFolder(PictureCache):
                 return
             f.seek(begin)
             found = self._wanted()
-            while len(data := f.read(_INDEX_BLOCK)) >= 16:
-                begin += len(data) // 16 * 16
-                entries = np.frombuffer(data[: len(data) // 16 * 16], np.uint64).reshape(-1, 2)
+            for entries in entries_of(f):
+                begin += entries.nbytes
                 self._find(found, number, entries, end)
         self._take(found)
         self._read[number] = begin
@@ -273,6 +273,12 @@ def _is_plain(fd: int) -> bool:
     """Whether it is a file that has no other name: nobody's own."""
     found = os.fstat(fd)
     return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
+
+
+def entries_of(index: BinaryIO) -> Iterator[npt.NDArray[np.uint64]]:
+    """The entries of an index, some at a time: keys of names, and where their records lie."""
+    while len(data := index.read(_INDEX_BLOCK)) >= 16:
+        yield np.frombuffer(data[: len(data) // 16 * 16], np.uint64).reshape(-1, 2)
 
 
 def open_safely(path: str, flags: int) -> int:

@@ -10,16 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .._core.progress import Progress
 from .._core.stamp import Stamp
-from .cache_files import HEAD_BYTES, LAZY, MADE_FOR, MARK, SET, head_of, open_safely, set_of
+from .cache_files import HEAD_BYTES, LAZY, MADE_FOR, MARK, SET, entries_of, head_of, open_safely, set_of
 
 _HEADER = struct.Struct("=8s3qQ4iqQ")  # gf_kept_header
 _MOST_NAME = 4096 + 8  # kept.c
 _MOST_SAID = 1 << 20  # bytes of MADE_FOR
-_BLOCK = 1 << 20  # bytes of an index that are read at a time
 _OFTEN = 1000  # records, after which progress is shown
 
 
@@ -129,8 +126,7 @@ def _places(index: str) -> dict[int, int]:
     """Where the last record of each key is."""
     found: dict[int, int] = {}
     with contextlib.suppress(OSError), open(index, "rb", opener=open_safely) as f:
-        while len(data := f.read(_BLOCK)) >= 16:
-            entries = np.frombuffer(data[: len(data) // 16 * 16], np.uint64).reshape(-1, 2)
+        for entries in entries_of(f):
             at = entries[:, 1]
             found.update(entries[(at >= HEAD_BYTES) & (at < 1 << 48)].tolist())
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .._core import process_operations
@@ -69,12 +68,7 @@ class Trace:
     def __enter__(self) -> Trace:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:
