@@ -29,6 +29,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
+from gofast._core.memory import Room
 from gofast._tables import blocks, stream_options
 from same import difference
 
@@ -239,8 +240,9 @@ def test_copies(make: Any, duplicate: Any) -> None:
 # -- ends
 
 
-def test_iterators_beside_each_other_and_early_ends(make: Any) -> None:
-    stream = make(shuffle="block", seed=1)
+@SHUFFLE
+def test_iterators_beside_each_other_and_early_ends(make: Any, shuffle: Any) -> None:
+    stream = make(shuffle=shuffle, seed=1)
     want = rows(gofast.DataLoader(stream, 100))
     gc.collect()  # or what other tests left is closed meanwhile
     threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
@@ -256,14 +258,15 @@ def test_iterators_beside_each_other_and_early_ends(make: Any) -> None:
     assert len(os.listdir("/proc/self/fd")) <= descriptors
 
 
-def test_a_file_that_changes_is_noticed(written: tuple[Stream, Path], tmp_path: Path) -> None:
+@SHUFFLE
+def test_a_file_that_changes_is_noticed(written: tuple[Stream, Path], tmp_path: Path, shuffle: Any) -> None:
     of = written[0]
     path = of.write(tmp_path)
-    stream = of.make(path)
+    stream = of.make(path, shuffle=shuffle)
     iterator = iter(gofast.DataLoader(stream, 32))
     next(iterator)
     os.utime(path, ns=(1, 1))
-    with pytest.raises(errors.ChangedError, match=r"changed|was written to"):
+    with pytest.raises(errors.ChangedError, match=rf"{path.name}.*(changed|was written to)"):
         list(iterator)
         next(iter(gofast.DataLoader(stream, 32)))
     with pytest.raises(errors.ChangedError):
@@ -289,12 +292,20 @@ def test_orders_are_the_streams(make: Any) -> None:
 
 
 def test_memory_is_free_when_the_last_name_goes(make: Any) -> None:
+    def windows() -> int:
+        return sum(type(thing) is Room or type(thing).__name__ == "_Window" for thing in gc.get_objects())
+
     gc.collect()
+    before = windows()
     gc.disable()
     try:
         stream = make(shuffle="block")
-        for _ in range(2):
-            rows(gofast.DataLoader(stream, 500))
+        for stop in (3, 99):
+            for number, _ in enumerate(gofast.DataLoader(stream, 500)):
+                if number == stop:
+                    assert stop != 3 or windows() > before
+                    break
+            assert windows() == before
         known = weakref.ref(stream)
         del stream
         assert known() is None

@@ -9,7 +9,6 @@ stream, whose short flights put every border to the test, and over the engine.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -46,12 +45,8 @@ def numbers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """torch warns of more workers than cores."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "This DataLoader will create")
-        yield
+# torch warns of more workers than cores.
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 
 def generator(seed: int) -> torch.Generator:

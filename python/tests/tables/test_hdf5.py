@@ -10,8 +10,7 @@ import pickle
 import random
 import re
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +33,8 @@ from same import assert_same_loaders, batches, difference
 NUMBERS = ["u1", "i1", "u2", "<i2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", "?", "<c8", ">i2", ">f8"]
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of small batches of complex numbers, and of fallbacks on purpose
-        yield
+# Warnings of small batches of complex numbers, and of fallbacks on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 class Lazy(Dataset[Any]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 import random
 import re
@@ -27,7 +26,6 @@ from torchvision.transforms import v2
 import gofast
 from gofast import ArrayDataset, errors
 from gofast._core import table_operations
-from gofast._core.memory import Room
 from gofast._tables import blocks, stream_options
 from gofast._tables.blocks import BlockPermutation
 from gofast.typing import HDF5Stream
@@ -288,30 +286,6 @@ def test_memory_at_its_most(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True)
     total, grown = map(int, done.stdout.split())
     assert total == 120_000 and grown < 40 + 24, done
-
-
-def test_an_epochs_memory_needs_no_garbage_collection(tmp_path: Path) -> None:
-    path = pictures(tmp_path / "a.h5", 16, 16, 3)
-    transform = v1.Compose([v1.RandomCrop(12, 2), v1.ToTensor()])
-
-    def alive() -> int:
-        return sum(type(one) is Room or type(one).__name__ == "_Window" for one in gc.get_objects())
-
-    for option in (None, transform, lambda x: x):
-        ours = gofast.IterableDataset.from_hdf5(
-            path, "x", "y", memory=160_000, shuffle="block", transform=option
-        )
-        gc.collect()
-        before = alive()
-        gc.disable()
-        try:
-            for stop in (3, 99):
-                for number, _ in enumerate(gofast.DataLoader(ours, 32)):
-                    if number == stop:
-                        break
-                assert alive() == before
-        finally:
-            gc.enable()
 
 
 def test_a_chunk_that_is_too_large_is_an_error_at_the_start(tmp_path: Path) -> None:

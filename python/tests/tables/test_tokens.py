@@ -179,14 +179,6 @@ def test_refused(tmp_path: Path) -> None:
         TokenDataset(tmp_path, 8)
     with pytest.raises(errors.OptionError, match="is not a path"):
         TokenDataset(array, 8)  # type: ignore[arg-type]
-    dataset = TokenDataset(path, 8)
-    for index in (len(dataset), -len(dataset) - 1, 1 << 70):
-        with pytest.raises(errors.RowIndexError):
-            dataset[index]
-        with pytest.raises(errors.RowIndexError):
-            next(iter(gofast.DataLoader(dataset, sampler=[0, index], batch_size=2)))
-    with pytest.raises(TypeError):
-        dataset[1:3]
 
 
 def test_headers_of_llm_c_are_not_taken_for_tokens(tmp_path: Path) -> None:
