@@ -8,6 +8,37 @@
 
 static int resize_best(void) { return gf_resize_best() - GF_RESIZE_PLAIN; }
 
+static void interleave(const uint8_t *restrict r, const uint8_t *restrict g, const uint8_t *restrict b, uint8_t *restrict out, int32_t width) {
+    for (int32_t x = 0; x < width; x++) {
+        uint32_t v = r[x] | (uint32_t)g[x] << 8 | (uint32_t)b[x] << 16 | 0xff000000u;
+        memcpy(out + 4 * (int64_t)x, &v, 4);
+    }
+}
+
+// All of it at once: the window of a picture as RGBX rows of 4 * window.width bytes, X 255. The source needs no slack.
+static int resize_picture(gf_resize *r, const gf_resize_plan *plan, const gf_picture *source, uint8_t *out) {
+    int fault = gf_resize_begin(r, plan);
+    if (fault) return fault;
+    int32_t width = r->x.count;
+    int64_t needed = 4 * (int64_t)(r->x.hi - r->x.lo), end = (source->height - 1) * source->stride + 4 * (int64_t)source->width;
+    const uint8_t *planes[3];
+    for (int32_t y = r->y.lo; y < r->y.hi; y++) {
+        int64_t at = y * source->stride + 4 * (int64_t)r->x.lo;
+        const uint8_t *row = source->data + at;
+        if (at + needed + GF_RESIZE_SLACK > end) { // the last row, and some before it in a narrow picture
+            uint8_t *copy = (uint8_t *)r->memory + r->memory_size - GF_RESIZE_SLACK - needed;
+            memcpy(copy, row, (size_t)needed);
+            row = copy;
+        }
+        gf_resize_push(r, row);
+        while (gf_resize_pull(r, planes)) {
+            interleave(planes[0], planes[1], planes[2], out, width);
+            out += 4 * (int64_t)width;
+        }
+    }
+    return 0;
+}
+
 static void resize(trial *t) {
     static const int most[] = {3, 40, 200, 1200};
     gf_resize_plan p = {.in_width = 1 + dice(t, most[dice(t, 4)]), .in_height = 1 + dice(t, most[dice(t, 3)]),
@@ -30,7 +61,7 @@ static void resize(trial *t) {
     gf_resize *r = &kept[t->level];
     r->variant = GF_RESIZE_PLAIN + t->level;
     begin(t);
-    result(t, (uint64_t)gf_resize_picture(r, &p, &from, out));
+    result(t, (uint64_t)resize_picture(r, &p, &from, out));
 }
 
 static int two(void) { return 1; }

@@ -114,9 +114,6 @@ void gf_resize_push(gf_resize *r, const uint8_t *rgbx);
 int gf_resize_pull(gf_resize *r, const uint8_t *planes[3]);
 void gf_resize_free(gf_resize *r);
 
-// All of it at once: the window of a picture as RGBX rows of 4 * window.width bytes, X 255. The source needs no slack.
-int gf_resize_picture(gf_resize *r, const gf_resize_plan *plan, const gf_picture *source, uint8_t *out);
-
 // The variant that GF_RESIZE_BEST means here.
 int gf_resize_best(void);
 
