@@ -55,13 +55,6 @@ func (e *Engine) Stats() Stats {
 	return e.engine.Stats()
 }
 
-// Trace is a file in the making that tells what threads do.
-type Trace = engine.Trace
-
-// StartTrace begins a trace of all threads and tickets of this process; see [engine.StartTrace]. It keeps the last so many
-// events of each thread: 100,000 are 3 MB.
-func StartTrace(path string, events int) (*Trace, error) { return engine.StartTrace(path, events) }
-
 // lookAhead is the number of batches that Batches has under way.
 const lookAhead = 4
 

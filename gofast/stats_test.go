@@ -193,11 +193,11 @@ func TestTrace(t *testing.T) {
 		events int
 		drops  bool
 	}{{1000, false}, {10, true}, {1000, false}} {
-		trace, err := StartTrace(path, c.events)
+		trace, err := engine.StartTrace(path, c.events)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := StartTrace(path+"2", 10); !errors.Is(err, errs.ErrConfig) {
+		if _, err := engine.StartTrace(path+"2", 10); !errors.Is(err, errs.ErrConfig) {
 			t.Errorf("a second trace: %v", err)
 		}
 		iterate(t, e, folder, 8)
@@ -237,7 +237,7 @@ func TestTraceInTheMiddle(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "trace.json")
 	for range 10 {
-		trace, err := StartTrace(path, 50)
+		trace, err := engine.StartTrace(path, 50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,16 +257,16 @@ func TestTraceInTheMiddle(t *testing.T) {
 
 func TestTraceThatCannotBeWritten(t *testing.T) {
 	for path, events := range map[string]int{"/nowhere/at/all/trace.json": 10, t.TempDir() + "/a": 0, t.TempDir() + "/b": 1 << 40} {
-		if _, err := StartTrace(path, events); err == nil || !strings.Contains(err.Error(), "trace") {
+		if _, err := engine.StartTrace(path, events); err == nil || !strings.Contains(err.Error(), "trace") {
 			t.Errorf("%s, %d events: %v", path, events, err)
 		}
 	}
-	trace, err := StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10) // the refused ones left nothing under way
+	trace, err := engine.StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10) // the refused ones left nothing under way
 	if err != nil {
 		t.Fatal(err)
 	}
 	trace.Drop()
-	next, err := StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10)
+	next, err := engine.StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestTraceThatCannotBeWritten(t *testing.T) {
 		t.Errorf("a trace that was dropped: %v", err)
 	}
 	trace.Drop()
-	if _, err := StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10); !errors.Is(err, ErrConfig) {
+	if _, err := engine.StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10); !errors.Is(err, ErrConfig) {
 		t.Errorf("the trace before was stopped again, and the next one has ended: %v", err)
 	}
 	next.Drop()
@@ -282,7 +282,7 @@ func TestTraceThatCannotBeWritten(t *testing.T) {
 
 // One of two that stop a trace at once does.
 func TestTraceStopsOnce(t *testing.T) {
-	trace, err := StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10)
+	trace, err := engine.StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
