@@ -46,12 +46,7 @@ def assert_same(got: Any, want: Any) -> None:
     """Fails unless both are the same nest of dicts, lists and tensors, bit for bit."""
     if isinstance(want, torch.Tensor):
         assert isinstance(got, torch.Tensor), type(got)
-        assert got.dtype == want.dtype and got.shape == want.shape, (
-            got.dtype,
-            want.dtype,
-            got.shape,
-            want.shape,
-        )
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
         if not torch.equal(got, want):  # also says where, and lets NaN equal NaN
             torch.testing.assert_close(got, want, rtol=0, atol=0, equal_nan=True)
     elif isinstance(want, dict):
@@ -78,8 +73,4 @@ def epochs(
 
 def assert_same_batches(got: Dataset[Any], want: Dataset[Any], count: int = 1, **options: Any) -> None:
     """Fails unless both datasets give the same batches under torch's DataLoader."""
-    ours = list(epochs(got, count, **options))
-    theirs = list(epochs(want, count, **options))
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        assert_same(a, b)
+    assert_same(list(epochs(got, count, **options)), list(epochs(want, count, **options)))

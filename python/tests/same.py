@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable
 from typing import Any
@@ -89,3 +90,23 @@ def assert_same_loaders(ours: Any, theirs: Any, strides: bool = True, **options:
     want = batches(DataLoader(theirs, **options))
     for kind in (gofast.DataLoader, DataLoader):
         assert difference(batches(kind(ours, **options)), want, strides) == "", kind
+
+
+def two_epochs(
+    kind: Any, data: Any, change: Callable[[int], None] | None = None, **options: Any
+) -> list[Any]:
+    """Two epochs, and the generators' states behind them; the type of an error where it comes."""
+    torch.manual_seed(7)
+    random.seed(7)
+    loader = kind(data, **{"batch_size": 8, "shuffle": True} | options)
+    seen: list[Any] = []
+    for _ in range(2):
+        try:
+            for i, batch in enumerate(loader):
+                seen.append(pickle.loads(pickle.dumps(batch)))
+                if change is not None:
+                    change(i)
+        except Exception as error:
+            seen.append(type(error).__name__)
+        seen += [torch.get_rng_state(), random.getstate()] if loader.num_workers == 0 else []
+    return seen

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import random
-import warnings
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +18,7 @@ import gofast
 from gofast._core.reason import Reason
 from gofast._loader.native_dataset import resolve
 from picture_chains import chain
-from same import difference
+from same import difference, two_epochs
 
 PIL1 = v1.Compose([v1.RandomCrop(16, padding=2), v1.RandomHorizontalFlip(), v1.ToTensor()])
 PIL2 = v2.Compose([v2.RandomResizedCrop(20), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
@@ -30,11 +27,8 @@ BYTES = v2.Compose(
 )
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is refused on purpose
-        yield
+# Warnings what is refused on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 class Reference(Dataset[Any]):
@@ -55,30 +49,12 @@ def values(*shape: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
 
 
-def epochs(kind: Any, data: Any, change: Callable[[int], None] | None = None, **options: Any) -> list[Any]:
-    """Two epochs, and the generators' states behind them; the type of an error where it comes."""
-    torch.manual_seed(7)
-    random.seed(7)
-    loader = kind(data, **{"batch_size": 8, "shuffle": True} | options)
-    seen: list[Any] = []
-    for _ in range(2):
-        try:
-            for i, batch in enumerate(loader):
-                seen.append(pickle.loads(pickle.dumps(batch)))
-                if change is not None:
-                    change(i)
-        except Exception as error:
-            seen.append(type(error).__name__)
-        seen += [torch.get_rng_state(), random.getstate()] if loader.num_workers == 0 else []
-    return seen
-
-
 def check(ours: Any, theirs: Any, native: bool = True, strides: bool = True, **options: Any) -> None:
     found = resolve(ours)
     assert isinstance(found, Reason) is not native, found
-    want = epochs(TorchDataLoader, theirs, **options)
+    want = two_epochs(TorchDataLoader, theirs, **options)
     for kind in (gofast.DataLoader, TorchDataLoader):
-        assert difference(epochs(kind, ours, **options), want, strides) == "", kind
+        assert difference(two_epochs(kind, ours, **options), want, strides) == "", kind
 
 
 def both(transform: Any, *arrays: Any, pil: bool = True) -> tuple[Any, Any]:
@@ -151,9 +127,9 @@ def test_dicts_and_one_hot() -> None:
     images, labels = values(20, 18, 18, 3), np.arange(20) % 4
     ours = gofast.ArrayDataset(images, labels, transform=PIL1, output="dict", keys=("image", "y"), one_hot=4)
     assert not isinstance(resolve(ours), Reason)
-    got = epochs(gofast.DataLoader, ours)
-    assert difference(got, epochs(TorchDataLoader, ours)) == ""
-    rows = epochs(TorchDataLoader, Reference(images, labels, transform=PIL1))
+    got = two_epochs(gofast.DataLoader, ours)
+    assert difference(got, two_epochs(TorchDataLoader, ours)) == ""
+    rows = two_epochs(TorchDataLoader, Reference(images, labels, transform=PIL1))
     for mine, theirs in zip(got, rows, strict=True):
         if isinstance(mine, dict):
             assert torch.equal(mine["image"], theirs[0]) and torch.equal(mine["y"].argmax(1), theirs[1])
@@ -182,7 +158,7 @@ def test_changes_show_with_the_next_batch(change: Any, of_theirs: bool) -> None:
     for kind in (gofast.DataLoader, TorchDataLoader):
         ours, theirs = both(PIL1, values(37, 20, 20, 3), np.arange(37))
         data = theirs if kind is TorchDataLoader and of_theirs else ours
-        seen.append(epochs(kind, data, lambda i, o=ours, t=theirs: change(o, t, i)))
+        seen.append(two_epochs(kind, data, lambda i, o=ours, t=theirs: change(o, t, i)))
     assert difference(seen[0], seen[1]) == ""
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from torch.utils.data import DataLoader
 from torchvision import transforms as T
 
@@ -16,7 +15,7 @@ import gofast
 from gofast import errors
 from gofast.images import ImageFiles
 from picture_files import contents as pictures
-from same import difference
+from same import batches, difference
 
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
 REST = T.Compose([T.Resize(24), T.RandomCrop(20), T.ElasticTransform(20.0, 0.0), T.ToTensor()])
@@ -28,11 +27,6 @@ def in_files(root: Path, contents: list[bytes]) -> list[str]:
     return [str(root / f"{i:03}.bin") for i in range(len(contents))]
 
 
-def epoch(loader: Any) -> list[Any]:
-    torch.manual_seed(5)
-    return [list(batch) for batch in loader]
-
-
 @pytest.mark.parametrize("transform", [TRAIN, REST], ids=["native", "rest"])
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("loader", [DataLoader, gofast.DataLoader])
@@ -41,7 +35,7 @@ def test_batches_are_those_of_files(tmp_path: Path, loader: Any, workers: int, t
     ours = ImageFiles.from_bytes(contents, labels, transform)
     theirs = ImageFiles(in_files(tmp_path, contents), labels, transform)
     made, expected = (
-        epoch(loader(d, batch_size=5, shuffle=True, num_workers=workers)) for d in (ours, theirs)
+        batches(loader(d, batch_size=5, shuffle=True, num_workers=workers)) for d in (ours, theirs)
     )
     assert difference(made, expected) == ""
     assert ours._fallbacks == theirs._fallbacks == 4
@@ -92,7 +86,7 @@ def test_policies(tmp_path: Path, policy: Any) -> None:
     labels, transform = list(range(8)), T.Compose([T.Resize((9, 9)), T.ToTensor()])
     ours = ImageFiles.from_bytes(contents, labels, transform, on_error=policy)
     theirs = ImageFiles(in_files(tmp_path, contents), labels, transform, on_error=policy)
-    assert difference(epoch(DataLoader(ours, 4)), epoch(DataLoader(theirs, 4))) == ""
+    assert difference(batches(DataLoader(ours, 4)), batches(DataLoader(theirs, 4))) == ""
     assert list(ours.bad_samples()) == ["bytes[5]"]
 
 

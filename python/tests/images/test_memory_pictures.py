@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import warnings
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,14 +19,10 @@ import gofast
 from gofast._core.reason import Reason
 from gofast._loader.native_dataset import resolve
 from picture_chains import chain
-from same import difference
+from same import difference, two_epochs
 
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a mode that Pillow deprecates; what is refused on purpose
-        yield
+# Warnings a mode that Pillow deprecates; what is refused on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def made(name: str, count: int = 37, transform: Any = None, seed: int = 0) -> Any:
@@ -76,30 +70,9 @@ TENSOR = v1.Compose([v1.RandomCrop(16, padding=2), v1.RandomHorizontalFlip(), v1
 TENSOR2 = v2.Compose([v2.RandomResizedCrop(20), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
 
 
-def epochs(
-    kind: Any, dataset: Any, workers: int = 0, change: Callable[[int], None] | None = None
-) -> list[Any]:
-    """Two epochs, and the state of torch's generator after each; the type of an error where it comes."""
-    torch.manual_seed(7)
-    random.seed(7)
-    loader = kind(dataset, batch_size=8, shuffle=True, num_workers=workers)
-    seen: list[Any] = []
-    for _ in range(2):
-        try:
-            for i, batch in enumerate(loader):
-                seen.append([part.clone() if isinstance(part, torch.Tensor) else part for part in batch])
-                if change is not None:
-                    change(i)
-        except Exception as error:
-            seen.append(type(error).__name__)
-        seen.append(torch.get_rng_state() if workers == 0 else 0)
-        seen.append(random.getstate() if workers == 0 else 0)
-    return seen
-
-
 def check(dataset: Any, workers: int = 0, native: bool = True) -> None:
     assert isinstance(resolve(dataset), Reason) is not native, resolve(dataset)
-    theirs, ours = (epochs(kind, dataset, workers) for kind in (TorchDataLoader, OURS))
+    theirs, ours = (two_epochs(kind, dataset, num_workers=workers) for kind in (TorchDataLoader, OURS))
     assert difference(ours, theirs) == ""
 
 
@@ -216,7 +189,7 @@ def test_changes_show_with_the_next_batch(name: str, draws: bool, change: Any) -
     both = []
     for kind in (TorchDataLoader, OURS):
         dataset = made(name, transform=transform())
-        both.append(epochs(kind, dataset, change=lambda i, dataset=dataset: change(dataset, i)))
+        both.append(two_epochs(kind, dataset, change=lambda i, dataset=dataset: change(dataset, i)))
     assert difference(both[1], both[0]) == ""
 
 
@@ -225,7 +198,11 @@ def test_labels_of_workers_are_those_of_the_start() -> None:
         both = []
         for kind in (TorchDataLoader, OURS):
             dataset = made(name, transform=TENSOR)
-            both.append(epochs(kind, dataset, 2, lambda i, dataset=dataset: write_labels(dataset, i)))
+            both.append(
+                two_epochs(
+                    kind, dataset, num_workers=2, change=lambda i, dataset=dataset: write_labels(dataset, i)
+                )
+            )
         assert difference(both[1], both[0]) == ""
 
 
@@ -342,8 +319,8 @@ def test_pickle_and_end() -> None:
 def test_unmodified_script() -> None:
     """A call of torch's DataLoader makes ours meanwhile."""
     dataset = made("CIFAR10", transform=TENSOR)
-    theirs = epochs(TorchDataLoader, dataset)
+    theirs = two_epochs(TorchDataLoader, dataset)
     with gofast.install():
         loader = TorchDataLoader(dataset, batch_size=8)
         assert type(loader) is gofast.DataLoader and "engine's" in repr(loader)
-        assert difference(epochs(TorchDataLoader, dataset), theirs) == ""
+        assert difference(two_epochs(TorchDataLoader, dataset), theirs) == ""

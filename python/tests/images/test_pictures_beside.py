@@ -17,6 +17,7 @@ from torchvision import transforms as T
 import gofast
 from gofast import ImageFiles, TableDataset, errors
 from gofast.tokens import Text
+from reference import assert_same
 
 ROWS = 14
 TRANSFORMS = {
@@ -60,13 +61,6 @@ def wanted(table: Path, rows: list[int], transform: Any) -> dict[str, Any]:
     names = pd.read_parquet(table)["path"]
     pictures = ImageFiles([str(table.parent / names[i]) for i in rows], transform=transform)
     return {"image": torch.stack([pictures[k] for k in range(len(rows))]), **rows_of(table)[rows]}
-
-
-def assert_same(batch: dict[str, Any], want: dict[str, Any]) -> None:
-    assert list(batch) == list(want)
-    for name, value in want.items():
-        same = torch.equal(batch[name], value) if isinstance(value, torch.Tensor) else batch[name] == value
-        assert same, name
 
 
 @pytest.mark.parametrize("kind", list(TRANSFORMS))

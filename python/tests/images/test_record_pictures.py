@@ -18,7 +18,7 @@ from gofast import errors
 from gofast.images import ImageFiles
 from picture_files import contents as pictures
 from records import Value, example, framed
-from same import difference
+from same import batches, difference
 
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
 REST = T.Compose([T.Resize(24), T.RandomCrop(20), T.ElasticTransform(20.0, 0.0), T.ToTensor()])
@@ -53,11 +53,6 @@ def written(root: Path, contents: list[bytes], **more: list[Value]) -> list[str]
     return [str(root / "a"), str(root / "b")]
 
 
-def epoch(loader: Any) -> list[Any]:
-    torch.manual_seed(5)
-    return [list(batch) for batch in loader]
-
-
 @pytest.mark.daily
 @pytest.mark.parametrize("transform", [TRAIN, REST, PYTHON], ids=["native", "rest", "python"])
 @pytest.mark.parametrize("workers", [0, 2])
@@ -69,7 +64,10 @@ def test_batches_are_those_of_pillow_and_torchvision(
     contents = pictures(COUNT)
     ours = gofast.TFRecordDataset(written(tmp_path, contents)).images(transform=transform)
     options = {"batch_size": 5, "shuffle": True, "num_workers": workers}
-    made, expected = epoch(loader(ours, **options)), epoch(DataLoader(Plain(contents, transform), **options))
+    made, expected = (
+        batches(loader(ours, **options)),
+        batches(DataLoader(Plain(contents, transform), **options)),
+    )
     assert not difference(made, expected)
 
 
@@ -130,7 +128,7 @@ def test_broken_pictures(tmp_path: Path) -> None:
             strict[sample]
         assert f"sample {sample}: {tmp_path}/{name}" in str(refused.value)
     replacing = gofast.TFRecordDataset(paths).images(transform=TRAIN, on_error="replace")
-    assert len(epoch(gofast.DataLoader(replacing, 5))) == 3
+    assert len([*gofast.DataLoader(replacing, 5)]) == 3
     assert [*replacing.bad_samples()] == [f"{paths[1]}[1]", f"{paths[1]}[2]"]
 
 

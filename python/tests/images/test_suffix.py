@@ -6,8 +6,7 @@ import io
 import random
 import sys
 import types
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folder(tmp_path_factory.mktemp("ending"), 8, 2)
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gofast.errors.FallbackWarning)
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
 
 
 class Counted:

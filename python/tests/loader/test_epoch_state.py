@@ -17,7 +17,6 @@ from torch.utils.data import (
     Sampler,
     SubsetRandomSampler,
     WeightedRandomSampler,
-    default_collate,
 )
 from torchvision import transforms as T
 
@@ -25,6 +24,7 @@ import gofast
 from gofast._core.generators import Generators, owned, state_of
 from gofast._loader.iterator import NativeIterator
 from same import difference
+from test_guesses import noisy
 
 N = 23
 Make = Callable[[], Any]
@@ -82,14 +82,6 @@ class Own(Eager):
             if number == 4:
                 raise KeyError("the sampler's own error")
             yield [self.random.randrange(N) for _ in range(self.random.randint(0, 4))]
-
-
-def noisy(rows: Any) -> Any:
-    """A collate function that draws from all three generators, now and then."""
-    images, labels = default_collate(rows)
-    if int(labels[0]) % 3:
-        images = images + torch.rand(1) + random.random() + float(np.random.randn())
-    return images, labels
 
 
 def loop() -> None:

@@ -34,7 +34,7 @@ from gofast._loader.native_dataset import resolve
 from gofast._sets import set_files, writer
 from gofast._tables import array_folder
 from records import example, framed
-from same import difference, seeded
+from same import batches, difference, seeded
 
 TYPES = ["uint8", "int16", "int64", "bool", "float16", "float32", "float64", "complex64"]
 
@@ -102,11 +102,6 @@ def maker(d: random.Random) -> Callable[[int], Any]:
         )
 
     return make
-
-
-def batches(loader: Any) -> list[Any]:
-    torch.manual_seed(3)
-    return [*loader, torch.get_rng_state()]
 
 
 def as_tensors(sample: Any) -> Any:
@@ -625,19 +620,6 @@ def sealed(path: Path, told: Any, lines: bytes = b"") -> None:
     """A description of this content, with the right checksum."""
     body = json.dumps(told).encode() + b"\n" + lines
     path.write_bytes(body + array_folder.seal(body))
-
-
-def test_every_changed_byte_of_the_description_is_noticed(whole: Path) -> None:
-    path = whole / array_folder.WHOLE
-    content = path.read_bytes()
-    for at in range(len(content)):
-        path.write_bytes(content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :])
-        with pytest.raises(errors.DamagedError):
-            gofast.ArrayDataset.open(whole)
-    for size in range(0, len(content), 7):
-        path.write_bytes(content[:size])
-        with pytest.raises(errors.DamagedError):
-            gofast.ArrayDataset.open(whole)
 
 
 ODD = [

@@ -18,6 +18,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 import gofast
 from gofast import TableDataset, errors
 from gofast.tokens import Text
+from reference import assert_same
 
 FORMS = ["csv", "csv.gz", "parquet", "plain.parquet"]
 WORDS = [
@@ -86,15 +87,6 @@ def padded(rows: list[list[int]], blank: int, width: int, left: bool = False) ->
     rest = [[blank] * (width - len(row)) for row in rows]
     whole = [fill + row if left else row + fill for row, fill in zip(rows, rest, strict=True)]
     return torch.tensor(whole, dtype=torch.int64).reshape(len(rows), width)
-
-
-def assert_same(batch: dict[str, Any], want: dict[str, Any]) -> None:
-    assert list(batch) == list(want)
-    for name, value in want.items():
-        if isinstance(value, torch.Tensor):
-            assert batch[name].dtype == value.dtype and torch.equal(batch[name], value), name
-        else:
-            assert batch[name] == value, name
 
 
 def frame_of(rng: random.Random, rows: int, numbers: bool) -> pd.DataFrame:
