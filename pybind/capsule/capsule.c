@@ -55,9 +55,7 @@ static gf_ring *ring_in(int fd, int64_t bytes, int32_t count) {
 
 // ring(bytes, count, fd): a ring of count slots of so many bytes; where fd is not -1, of memory that processes share.
 static PyObject *ring(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
+    INTEGERS(3);
     gf_ring *made = a[2] < 0 ? gf_ring_new(a[0], (int32_t)a[1]) : ring_in((int)a[2], a[0], (int32_t)a[1]);
     if (!made) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     PyObject *capsule = PyCapsule_New(made, RING, drop_ring);
@@ -101,27 +99,21 @@ static PyObject *reserve(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // lend(slots, count, places): the batches of these slots are made in other memory, whose addresses lie at places.
 static PyObject *lend(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
+    INTEGERS(3);
     for (int64_t i = 0; i < a[1]; i++) POINTER(gf_slot *, a[0])[i]->managed.dl_tensor.data = POINTER(void *, a[2])[i];
     Py_RETURN_NONE;
 }
 
 // permute(places, count, n, key): see gf_permute.
 static PyObject *permute(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[4];
-    if (!gf_integers(args, n, 4, a)) return NULL;
+    INTEGERS(4);
     gf_permute(POINTER(int64_t, a[0]), a[1], a[2], POINTER(const uint64_t, a[3]));
     Py_RETURN_NONE;
 }
 
 // shuffle(values, n, state): see gf_shuffle.
 static PyObject *shuffle(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
+    INTEGERS(3);
     PyThreadState *state = PyEval_SaveThread();
     gf_shuffle(POINTER(int64_t, a[0]), a[1], POINTER(const uint64_t, a[2]));
     PyEval_RestoreThread(state);
@@ -135,9 +127,7 @@ static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
 // Returns -1, or the position of the first index that is out of range; the slot is
 // Failed then, and Ready once all its rows are made.
 static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[6];
-    if (!gf_integers(args, n, 6, a)) return NULL;
+    INTEGERS(6);
     const gf_view *view = POINTER(const gf_view, a[0]);
     gf_slot *slot = POINTER(gf_slot, a[4]);
     int64_t from = a[3], to = slot->shape[0];
@@ -177,9 +167,7 @@ static PyObject *fill(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // raise in Python as soon as this returns. False when the engine is closed, None when a slot is gone: another thread, or
 // a signal handler, gave the request up.
 static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[4];
-    if (!gf_integers(args, n, 4, a)) return NULL;
+    INTEGERS(4);
     gf_crew *crew = POINTER(gf_crew, a[0]);
     const gf_view *view = POINTER(const gf_view, a[1]);
     gf_request *r = POINTER(gf_request, a[3]);
@@ -195,9 +183,7 @@ static PyObject *submit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // wait(request, slot, milliseconds): helps with the request's ticket, then waits
 // for the slot, or for all of it where slot is 0. True when that is settled.
 static PyObject *wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
+    INTEGERS(3);
     gf_ticket *ticket = POINTER(const gf_request, a[0])->ticket;
     if (!ticket) Py_RETURN_TRUE;
     atomic_fetch_add_explicit(&ticket->refs, 1, memory_order_relaxed); // another thread may cancel it meanwhile
@@ -210,9 +196,7 @@ static PyObject *wait(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // cancel(request): drops the request's ticket; nothing writes for it any more.
 static PyObject *cancel(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
+    INTEGERS(1);
     gf_request *request = POINTER(gf_request, a[0]);
     gf_ticket *ticket = request->ticket;
     if (!ticket) Py_RETURN_NONE;
@@ -248,9 +232,7 @@ static void hand_out(const gf_slot *slot) {
 // place is cleared in the same step, because a signal may raise in Python as soon
 // as this returns, and the slot has one owner.
 static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[2];
-    if (!gf_integers(args, n, 2, a)) return NULL;
+    INTEGERS(2);
     uint64_t *place = POINTER(uint64_t, a[0]);
     gf_slot *slot = POINTER(gf_slot, *place);
     if (!slot) Py_RETURN_NONE;
@@ -265,9 +247,7 @@ static PyObject *take(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // move(places, count, to): the slots whose addresses lie at places are what lies at to from now on, in one step; where
 // to is 0 they are given back to their ring. False when there was none.
 static PyObject *move(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
+    INTEGERS(3);
     uint64_t *places = POINTER(uint64_t, a[0]), *to = POINTER(uint64_t, a[2]);
     int any = 0;
     for (int64_t i = 0; i < a[1]; i++) {
@@ -282,9 +262,7 @@ static PyObject *move(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // hand_over(slot): one more reference, for another process to release. Returns
 // the slot's number in its ring.
 static PyObject *hand_over(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
+    INTEGERS(1);
     gf_slot *slot = POINTER(gf_slot, a[0]);
     atomic_fetch_add_explicit(slot->refs, 1, memory_order_acq_rel);
     return PyLong_FromLongLong(slot - slot->ring->slots);
@@ -321,16 +299,12 @@ static PyObject *adopt(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return wrap(slot);
 }
 
-#define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-#define ELSEWHERE(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL}
+#define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL},
+#define ELSEWHERE(name) {#name, (PyCFunction)(void (*)(void))gf_py_##name, METH_FASTCALL, NULL},
 static PyMethodDef functions[] = {
-    FUNCTION(ring),      FUNCTION(reserve),  FUNCTION(lend),  FUNCTION(fill),         FUNCTION(submit),        FUNCTION(wait),
-    FUNCTION(cancel),    FUNCTION(take),     FUNCTION(move),         FUNCTION(hand_over),     FUNCTION(adopt),
-    ELSEWHERE(draw),     ELSEWHERE(faults),  ELSEWHERE(make_sample), ELSEWHERE(free_picture), ELSEWHERE(pin),
-    ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
-    ELSEWHERE(mixup),    ELSEWHERE(cutmix),  ELSEWHERE(block),       ELSEWHERE(piece),        ELSEWHERE(held),
-    ELSEWHERE(jpeg_header), ELSEWHERE(pad),  ELSEWHERE(strings),     FUNCTION(shuffle),
-    ELSEWHERE(kept_place), FUNCTION(permute), ELSEWHERE(make_samples),
+    FUNCTION(ring) FUNCTION(reserve) FUNCTION(lend) FUNCTION(fill) FUNCTION(submit) FUNCTION(wait) FUNCTION(cancel) FUNCTION(take)
+    FUNCTION(move) FUNCTION(hand_over) FUNCTION(adopt) FUNCTION(shuffle) FUNCTION(permute)
+    GF_ELSEWHERE(ELSEWHERE)
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "gofast._capsule", NULL, -1, functions, NULL, NULL, NULL, NULL};

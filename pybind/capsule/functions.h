@@ -12,36 +12,28 @@
 // Reads count integers; false with an exception set when one is not.
 int gf_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out);
 
+// What a function of integers begins with: they are a[0] and so on.
+#define INTEGERS(count) \
+    (void)self;         \
+    long long a[count]; \
+    if (!gf_integers(args, n, count, a)) return NULL
+
 // The ring that stands first among a function's arguments; the integers behind it go to out.
 gf_ring *gf_ring_and_integers(PyObject *const *args, Py_ssize_t got, Py_ssize_t count, long long *out);
 
 // The destructor of a DLPack capsule: what nobody consumed is given up.
 void gf_drop_capsule(PyObject *capsule);
 
-PyObject *gf_py_block(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_piece(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_held(PyObject *self, PyObject *const *args, Py_ssize_t n);
+// Those functions, a line for each file.
+#define GF_ELSEWHERE(DO) \
+    DO(block) DO(piece) DO(held) \
+    DO(draw) DO(faults) DO(free_picture) \
+    DO(jpeg_header) DO(make_sample) DO(make_samples) DO(kept_place) DO(make_pixels) \
+    DO(mixup) DO(cutmix) \
+    DO(pin) DO(send) DO(receive) DO(launch) DO(sent) \
+    DO(pad) DO(strings)
 
-PyObject *gf_py_pin(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_send(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_receive(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_launch(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_sent(PyObject *self, PyObject *const *args, Py_ssize_t n);
-
-PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_faults(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_free_picture(PyObject *self, PyObject *const *args, Py_ssize_t n);
-
-PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_kept_place(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_make_pixels(PyObject *self, PyObject *const *args, Py_ssize_t n);
-
-PyObject *gf_py_mixup(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_cutmix(PyObject *self, PyObject *const *args, Py_ssize_t n);
-
-PyObject *gf_py_pad(PyObject *self, PyObject *const *args, Py_ssize_t n);
-PyObject *gf_py_strings(PyObject *self, PyObject *const *args, Py_ssize_t n);
+#define GF_DECLARE(name) PyObject *gf_py_##name(PyObject *self, PyObject *const *args, Py_ssize_t n);
+GF_ELSEWHERE(GF_DECLARE)
 
 #endif

@@ -35,9 +35,7 @@ typedef struct {
 // generator, and python, one of Python's, both of which it advances, or, where state is 0, from a stream of each sample's own.
 // Returns (code, done, what to ask, text): see gf_image_draw.
 PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[4];
-    if (!gf_integers(args, n, 4, a)) return NULL;
+    INTEGERS(4);
     const gf_view *view = POINTER(const gf_view, a[0]);
     const gf_draw_request *r = POINTER(const gf_draw_request, a[3]);
     if (r->n < 0 || r->done < 0 || r->done > r->n || r->answered < 0 || (r->n && (!r->indices || !r->sizes)) || (r->answered && (!r->asked || !r->answers)))
@@ -58,9 +56,7 @@ PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // faults(slot): where the samples of a failed batch lie, the index that made it fail where no sample did, and a list of
 // (position in the batch, code, offset, text), one for each sample that could not be made.
 PyObject *gf_py_faults(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
+    INTEGERS(1);
     const gf_slot *slot = POINTER(const gf_slot, a[0]);
     PyObject *list = PyList_New(0);
     for (const gf_sample_fault *f = atomic_load_explicit(&slot->faults.first, memory_order_acquire); f && list; f = f->next) {
@@ -74,9 +70,7 @@ PyObject *gf_py_faults(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // free_picture(made): frees the picture of a gf_made_picture at that address, and clears it.
 PyObject *gf_py_free_picture(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
+    INTEGERS(1);
     gf_made_picture *made = POINTER(gf_made_picture, a[0]);
     free(made->data);
     made->data = NULL;

@@ -21,9 +21,7 @@ PyObject *gf_py_mixup(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // cutmix(batch, mixed, shape): a gf_cutmix_shape.
 PyObject *gf_py_cutmix(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
+    INTEGERS(3);
     const gf_cutmix_shape *s = POINTER(const gf_cutmix_shape, a[2]);
     if (s->left < 0 || s->left > s->right || s->right > s->row_bytes || s->top < 0 || s->top > s->bottom || s->bottom > s->height)
         return PyErr_Format(PyExc_ValueError, "no such box");

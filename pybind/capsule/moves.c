@@ -35,9 +35,7 @@ PyObject *gf_py_pin(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 // while the slot is being filled or where there is none, False where it failed, unless what could not be made was mended.
 // Else the number of the move, which owns the slot: place is cleared. Where job is 0: True, and nothing is done.
 PyObject *gf_py_send(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[4];
-    if (!gf_integers(args, n, 4, a)) return NULL;
+    INTEGERS(4);
     uint64_t *place = POINTER(uint64_t, a[1]);
     gf_slot *slot = NULL;
     if (place) {
@@ -57,9 +55,7 @@ PyObject *gf_py_send(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // receive(device, number, stream): the stream waits for the move.
 PyObject *gf_py_receive(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[3];
-    if (!gf_integers(args, n, 3, a)) return NULL;
+    INTEGERS(3);
     gf_device_fault fault = {0};
     PyThreadState *state = PyEval_SaveThread(); // another thread may be sending what is not pinned
     int code = gf_device_receive(POINTER(gf_device, a[0]), a[1], (uint64_t)a[2], &fault);
@@ -70,9 +66,7 @@ PyObject *gf_py_receive(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // launch(device, function, making, stream): puts a kernel on the stream.
 PyObject *gf_py_launch(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[4];
-    if (!gf_integers(args, n, 4, a)) return NULL;
+    INTEGERS(4);
     gf_device_fault fault = {0};
     PyThreadState *state = PyEval_SaveThread(); // the driver waits while too much is on the stream
     int code = gf_device_launch(POINTER(gf_device, a[0]), (uint64_t)a[1], POINTER(const gf_making, a[2]), (uint64_t)a[3], &fault);
@@ -83,9 +77,7 @@ PyObject *gf_py_launch(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // sent(device, number): whether a move is done, so that its host memory is free.
 PyObject *gf_py_sent(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[2];
-    if (!gf_integers(args, n, 2, a)) return NULL;
+    INTEGERS(2);
     PyThreadState *state = PyEval_SaveThread();
     int done = gf_device_done(POINTER(gf_device, a[0]), a[1]);
     PyEval_RestoreThread(state);

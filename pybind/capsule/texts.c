@@ -10,9 +10,7 @@ static const int64_t RELEASE_LOCK_BYTES = 64 << 10;
 
 // pad(request): a gf_ragged.
 PyObject *gf_py_pad(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[1];
-    if (!gf_integers(args, n, 1, a)) return NULL;
+    INTEGERS(1);
     const gf_ragged *request = POINTER(const gf_ragged, a[0]);
     if (8 * request->n * request->width < RELEASE_LOCK_BYTES) {
         gf_ragged_pad(request);
@@ -26,9 +24,7 @@ PyObject *gf_py_pad(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 
 // strings(bytes, ends, rows, n): a list of str.
 PyObject *gf_py_strings(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[4];
-    if (!gf_integers(args, n, 4, a)) return NULL;
+    INTEGERS(4);
     const int64_t *ends = POINTER(const int64_t, a[1]), *rows = POINTER(const int64_t, a[2]);
     PyObject *list = PyList_New((Py_ssize_t)a[3]);
     for (Py_ssize_t i = 0; list && i < a[3]; i++) {
