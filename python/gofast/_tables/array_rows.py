@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from .._loader.batch_types import Kind, Options
 from .._loader.core_dataset import CoreDataset
 from .._loader.native_dataset import NativeDataset
 from .array_memory import INTEGERS, KERNEL_DIMENSIONS, KERNEL_TYPES, ArrayMemory, C
-from .deferred_batch import DeferredBatch
 from .origin import Origin
 from .rows import RowDataset
 from .sample_options import SampleOptions
@@ -240,3 +239,27 @@ class ArrayRows(RowDataset[Options, Kind]):
         config["label_size"] = labels.width * labels.tensor.dtype.itemsize
         config["label_float"] = [False]
         return config
+
+
+class DeferredBatch(Rows):
+    """A batch that is made when it is collated. Its rows are views of the user's memory, as TensorDataset's.
+
+    So a kept row does not keep the batch in memory, and writing to a row changes the array, as with torch.
+
+    Args:
+        fill: makes the batch of these samples.
+        row: makes one of them.
+    """
+
+    def __init__(
+        self, indices: array[int], fill: Callable[[array[int]], Batch], row: Callable[[int], Any]
+    ) -> None:
+        super().__init__(len(indices))
+        self._indices, self._fill, self._row = indices, fill, row
+
+    def collated(self) -> Any:
+        """The batch as ``default_collate`` of its rows would give it."""
+        return self._fill(self._indices).collated()
+
+    def _rows(self) -> Sequence[Any]:
+        return [self._row(i) for i in self._indices]

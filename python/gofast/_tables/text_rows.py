@@ -15,8 +15,8 @@ from .._core.numbers import Spec
 from .._loader.batch_source import BatchSource, Line, SampleForm
 from .._loader.batch_types import Kind, Options
 from .._loader.core_dataset import IntArray
+from .._loader.extra_columns import ExtraColumns, parts_of
 from .._loader.transfer_format import TransferFormat
-from .extra_texts import ExtraTexts
 from .rows import RowDataset
 from .stored_rows import stored_rows
 from .text_columns import Part, StringColumn, TextColumn, TokenColumn
@@ -145,3 +145,22 @@ class TextRows(RowDataset[Options, Kind]):
             plain = Spec(False, None, None, "uint8").config()
             config["transform"] = {**config["transform"], **plain, "shape": [1]}
         return config
+
+
+class ExtraTexts(ExtraColumns):
+    """The values of columns of texts, gathered with one call for each."""
+
+    def __init__(self, datasets: Sequence[TextRows[Any, Any]], starts: IntArray) -> None:
+        self._texts = [dataset._texts for dataset in datasets]
+        self._numbers = [dataset._memory.labels[:, -len(dataset._texts) :] for dataset in datasets]
+        self._starts = starts
+        self.width = sum(len(column.names) for column in self._texts[0])
+
+    def values(self, rows: IntArray) -> Sequence[Any]:
+        """See the base class."""
+        made: list[Any] = []
+        parts = [*parts_of(rows, self._starts)]
+        for k, column in enumerate(self._texts[0]):
+            some = [Part(self._texts[i][k], self._numbers[i][here, k], places) for i, here, places in parts]
+            made += column.batch(some, len(rows))
+        return made
