@@ -105,6 +105,7 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
         except Exception:  # torchvision says so
             return None
     else:
+        making = image._again(making) if kind is LazyImage else making
         source = making.source
         if not (is_certain(making.chain, source.size) and _is_whole(source)):
             making = _pixels(making)
