@@ -26,10 +26,12 @@ from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
 from .lazy_program import LazyProgram
-from .lazy_samples import MOST_BYTES, Pending, lazy_sample
+from .lazy_samples import MOST_BYTES, LazySample, Pending, calculated, lazy_sample
 from .sample_numbers import Numbers
 
 _CHANNELS = {"RGB": 3, "L": 1}
+_SMALL = 1 << 14  # pixels, of which to wait costs as much as to be made
+_PATIENCE = 32  # so many more of these may be looked at alone than are made together
 _NOMINAL = 8  # a side of what a program is compiled for; its pictures say their own
 
 
@@ -117,7 +119,10 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
             return None
         picture = data, *held, making.chain
         source.state = SourceState.NATIVE  # the file is known to be whole
-    return lazy_sample(_conversion(how, channels), (*picture, width, height), None)
+    conversion = _conversion(how, channels)
+    if width * height < _SMALL and conversion.alone > conversion.together + _PATIENCE:
+        return conversion.finish((*picture, width, height), None)  # it would not wait for long
+    return lazy_sample(conversion, (*picture, width, height), None)
 
 
 def _is_whole(source: Source) -> bool:
@@ -140,12 +145,28 @@ def _wrapped(how: str, own: Own) -> Own:
     return convert
 
 
+def _normalized(own: Own) -> Own:
+    @functools.wraps(own)
+    def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
+        made = None
+        if type(tensor) is LazySample and _are_numbers(mean) and _are_numbers(std):
+            made = calculated("normalized", bool(inplace), tensor, (tuple(mean), tuple(std)))
+        return own(tensor, mean, std, inplace) if made is None else made
+
+    return normalize
+
+
+def _are_numbers(values: Any) -> bool:
+    return type(values) in (list, tuple) and all(type(one) in (int, float) for one in values)
+
+
 _V1 = "torchvision.transforms.functional"
 _bytes = functools.partial(_wrapped, "")
 _places = Patches(
     {
         f"{_V1}:to_tensor": functools.partial(_wrapped, "divide"),
         f"{_V1}:pil_to_tensor": _bytes,
+        f"{_V1}:normalize": _normalized,
         f"torchvision.transforms.v2.functional:pil_to_tensor:{_V1}": _bytes,
     }
 )

@@ -200,6 +200,7 @@ class LazyProgram(_Program[torch.Tensor]):
         usual = self.dtype in (torch.float32, torch.uint8)
         self._ending = Numbers.ending(plan.steps) if usual else None
         self._others: dict[Numbers, LazyProgram] = {}  # the same to the last steps; each knows all
+        self._normalized: dict[Any, LazyProgram | None] = {}  # by means and deviations
 
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
         """The sample of a lazy image, whose values may be made later; None as of `sample`."""
@@ -244,6 +245,14 @@ class LazyProgram(_Program[torch.Tensor]):
             return self
         if self._ending is None or environment() is not None:
             return None
+        if do != "normalized":
+            return self._calculated(do, by)
+        if by not in self._normalized and len(self._normalized) < _MOST_OTHERS:
+            self._normalized[by] = self._calculated(do, by)
+        return self._normalized.get(by)
+
+    def _calculated(self, do: str, by: Any) -> LazyProgram | None:
+        assert self._ending is not None
         steps, numbers = self._ending
         channels = self.shape[-1 if self._last else 0]
         if do in ("cast", "floated"):

@@ -164,7 +164,7 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
             if made is not None:
                 return made
         elif (do := _ARITHMETIC.get(func)) is not None and not kwargs and len(args) < 3:
-            made = _calculated(*do, *args)
+            made = calculated(*do, *args)
             if made is not None:
                 return made
         args, kwargs = _each(args, _ordinary), _each(kwargs, _ordinary)
@@ -278,7 +278,7 @@ def _is_plain(tensor: Any, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
     )
 
 
-def _calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Tensor | None:
+def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Tensor | None:
     """What torch's arithmetic makes of a lazy sample, lazily; None where it must be done."""
     pending = vars(sample).get("_pending") if type(sample) is LazySample else None
     if pending is None or pending.value is not None:

@@ -70,6 +70,18 @@ class Numbers(NamedTuple):
         numbers = None if self.std else _per_channel(by, channels)
         return None if numbers is None or 0.0 in numbers else self._replace(std=numbers)
 
+    def normalized(self, by: Any, channels: int) -> Numbers | None:
+        """`(x - mean) / std`, by lists of torchvision's."""
+        if not self.how or self.mean or self.std:
+            return None
+        both = list[tuple[float, ...]]()
+        for numbers in by:
+            if len(numbers) not in (1, channels):
+                return None
+            both.append((*map(_float32, numbers),) * (channels // len(numbers)))
+        mean, std = both
+        return None if 0.0 in std or not all(map(math.isfinite, mean + std)) else Numbers(self.how, mean, std)
+
     def reduced(self, by: Any, channels: int) -> Numbers | None:
         """`x - by`."""
         numbers = None if not self.how or self.mean or self.std else _per_channel(by, channels)

@@ -46,6 +46,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_program, "threads_here", lambda: 2)
     monkeypatch.setattr(lazy_program, "_of_process", None)
+    monkeypatch.setattr(conversions, "_PATIENCE", 1 << 30)
     compose_calls.follow()
 
 
@@ -185,6 +186,18 @@ def test_what_is_looked_at_at_once_is_made_alone(files: list[Path]) -> None:
     assert difference(sums, [F.to_tensor(opened(path, False)).sum() for path in files]) == ""
     program = conversions._conversion("divide", 3)
     assert (program.together, program.alone) == (0, len(files))
+
+
+def test_small_pictures_that_are_looked_at_at_once_wait_no_more(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversions, "_PATIENCE", 4)
+    conversions._conversions.clear()
+    for path in files:
+        assert difference(F.to_tensor(opened(path)) * 2, F.to_tensor(opened(path, False)) * 2) == ""
+    assert type(F.to_tensor(opened(files[0]))) is torch.Tensor
+    assert type(F.to_tensor(opened(files[0]).resize((200, 200)))) is LazySample
+    conversions._conversions.clear()
 
 
 def test_an_original_is_not_made_for_its_clone(files: list[Path]) -> None:
