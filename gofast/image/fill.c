@@ -39,7 +39,7 @@ int32_t gf_image_make(gf_image_worker *w, const gf_image_program *p, int64_t sam
         if (gf_image_by_record(w, p, sample, &stamp, &source, record, x)) return GF_FAULT_NONE;
         if ((code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault))) return code;
     }
-    return gf_image_run(w, p, &source, NULL, 0, record, x, fault);
+    return gf_image_run(w, p, &source, NULL, 0, (gf_size){0}, record, x, fault);
 }
 
 // The entry of a sample whose header's hint has fetched all of the file: it is not opened once more for the picture, which on

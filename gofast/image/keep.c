@@ -11,7 +11,7 @@ static int go_on(gf_image_worker *w, const gf_image_program *p, const gf_kept_he
     gf_fault fault;
     gf_opened source;
     gf_sample_bytes file = {.data = bytes, .size = (size_t)h->bytes, .length = (size_t)h->bytes};
-    if (gf_formats_open_record(&source, &w->decoders, &file, &fault) || gf_image_run(w, p->rest, &source, NULL, 0, record, x, &fault)) return 0;
+    if (gf_formats_open_record(&source, &w->decoders, &file, &fault) || gf_image_run(w, p->rest, &source, NULL, 0, (gf_size){0}, record, x, &fault)) return 0;
     if (p->output == GF_IMAGE_PICTURE) gf_made_picture_add(x, h->info);
     return 1;
 }
@@ -45,7 +45,7 @@ static int make_record(const gf_image_program *certain, gf_image_worker *w, gf_o
     gf_fault fault;
     if (!certain->steps->n && source->format == &gf_jpeg_format && gf_jpeg_packs(source->state))
         return gf_jpeg_pack(source->state, room->memory, room->before, &room->size);
-    return !gf_image_run(w, certain, source, NULL, 0, NULL, (uint8_t *)room, &fault);
+    return !gf_image_run(w, certain, source, NULL, 0, (gf_size){0}, NULL, (uint8_t *)room, &fault);
 }
 
 int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, const gf_stamp *stamp, gf_opened *source, const int32_t *record,

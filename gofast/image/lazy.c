@@ -24,7 +24,7 @@ static int32_t make_here(const gf_image_program *p, const gf_lazy *lazy, const i
         gf_sample_bytes file = {.data = lazy->data, .size = lazy->size, .length = lazy->size};
         code = gf_formats_open(&source, &worker->decoders, &file, p->max_pixels, fault);
     }
-    if (!code) code = gf_image_run(worker, p, &source, lazy->recorded, lazy->n, record, x, fault);
+    if (!code) code = gf_image_run(worker, p, &source, lazy->recorded, lazy->n, lazy->sample, record, x, fault);
     if (!code && p->output == GF_IMAGE_PICTURE) gf_made_picture_add(x, lazy->info);
     gf_image_worker_tidy(worker);
     return code;

@@ -14,7 +14,8 @@ typedef struct {
     int32_t width, height; // of the rows; 0 of a file
     const gf_recorded *recorded;
     int64_t n;
-    int32_t info; // GF_INFO_..., what was done to the rows already
+    int32_t info;   // GF_INFO_..., what was done to the rows already
+    gf_size sample; // of a tensor of any size; else 0 x 0
 } gf_lazy;
 
 // Makes a sample of a program: the record's steps come behind what was recorded. Returns GF_FAULT_... .

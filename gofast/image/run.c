@@ -13,6 +13,7 @@ typedef struct {
     const gf_image_program *program;
     gf_opened *source, again;
     const int32_t *record;
+    gf_size size; // of a tensor
 } run;
 
 // Rows of a narrow picture lie side by side, where a plane is one row to most kernels: of 32 x 32, a call for each row took
@@ -99,12 +100,12 @@ static int32_t finish_tensor(run *r, uint8_t *x) {
     const gf_canvas *c = &r->canvas;
     if (p->crops) return finish_crops(r, x);
     int32_t width = gf_canvas_width(c), height = gf_canvas_height(c);
-    if (width != p->width || height != p->height)
-        return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "a sample of %dx%d instead of %dx%d", width, height, p->width, p->height);
-    gf_sink sink = gf_sink_sample(&p->normalise, p->width, p->height, x);
+    if (width != r->size.width || height != r->size.height)
+        return gf_fault_set(c->fault, GF_FAULT_UNSUPPORTED, -1, "a sample of %dx%d instead of %dx%d", width, height, r->size.width, r->size.height);
+    gf_sink sink = gf_sink_sample(&p->normalise, width, height, x);
     int32_t code = finish_into(r, &sink);
     if (code) return code;
-    for (int i = 0; i < c->n_erasures && !p->raw; i++) p->normalise.erase(&p->normalise, x, p->width, p->height, &c->erasures[i].box, c->erasures[i].value);
+    for (int i = 0; i < c->n_erasures && !p->raw; i++) p->normalise.erase(&p->normalise, x, width, height, &c->erasures[i].box, c->erasures[i].value);
     p->normalise.finish();
     return GF_FAULT_NONE;
 }
@@ -175,7 +176,7 @@ static int32_t do_step(void *context, const gf_step *step) {
 static run begin(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, int32_t width, int32_t height, const int32_t *record,
                  gf_fault *fault) {
     gf_meter_part(gf_meter_here(), GF_PART_STEPS);
-    run r = {.worker = worker, .program = p, .source = source, .record = record};
+    run r = {.worker = worker, .program = p, .source = source, .record = record, .size = {p->width, p->height}};
     r.canvas = (gf_canvas){.lay_out = lay_out, .render = render_planes, .reopen = reopen, .room = room, .pixels = p->pixels,
                            .geometry = gf_geometry_of(width, height), .fault = fault};
     return r;
@@ -191,9 +192,10 @@ static int32_t walk(run *r, uint8_t *x) {
     return p->output == GF_IMAGE_TENSOR ? finish_tensor(r, x) : finish_picture(r, x);
 }
 
-int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const gf_recorded *recorded, int64_t n, const int32_t *record,
-                     uint8_t *x, gf_fault *fault) {
+int32_t gf_image_run(gf_image_worker *worker, const gf_image_program *p, gf_opened *source, const gf_recorded *recorded, int64_t n, gf_size size,
+                     const int32_t *record, uint8_t *x, gf_fault *fault) {
     run r = begin(worker, p, source, source->picture.width, source->picture.height, record, fault);
+    if (size.width) r.size = size;
     int32_t code = gf_canvas_replay(&r.canvas, recorded, n);
     return code ? code : walk(&r, x);
 }

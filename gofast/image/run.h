@@ -32,8 +32,8 @@ gf_image_worker *gf_image_worker_here(void);
 void gf_image_worker_tidy(gf_image_worker *);
 
 // Makes a sample of an open source and ends it. x is the sample's memory, record what was drawn for it. The n recorded
-// operations come before the program's steps.
-int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_opened *, const gf_recorded *, int64_t n, const int32_t *record,
+// operations come before the program's steps. size is that of a tensor; 0 x 0: the program's.
+int32_t gf_image_run(gf_image_worker *, const gf_image_program *, gf_opened *, const gf_recorded *, int64_t n, gf_size size, const int32_t *record,
                      uint8_t *x, gf_fault *);
 
 // Reads a sample's file, or its record, and makes the sample.

@@ -9,26 +9,31 @@
 #include "../../gofast/image/picture/format.h"
 #include "../../gofast/source/kept/kept.h"
 
-// A picture (data, width, height, recorded): a file's bytes, where width is 0, or RGBX rows; and what was recorded.
+// A picture (data, width, height, recorded): a file's bytes, where width is 0, or RGBX rows; and what was recorded. Behind it
+// may stand the width and height of the sample, of a program that makes samples of any size.
 static int lazy_of(PyObject *picture, gf_lazy *lazy) {
     char *data, *recorded;
     Py_ssize_t size, words;
-    long long a[2];
-    if (!PyTuple_Check(picture) || PyTuple_Size(picture) != 4) {
+    long long a[4] = {0};
+    Py_ssize_t n = PyTuple_Check(picture) ? PyTuple_Size(picture) : 0;
+    if (n != 4 && n != 6) {
         PyErr_SetString(PyExc_TypeError, "takes a picture");
         return 0;
     }
-    PyObject *const sides[] = {PyTuple_GetItem(picture, 1), PyTuple_GetItem(picture, 2)};
-    if (PyBytes_AsStringAndSize(PyTuple_GetItem(picture, 0), &data, &size) || !gf_integers(sides, 2, 2, a) ||
+    PyObject *sides[4];
+    for (Py_ssize_t i = 0; i < n - 2; i++) sides[i] = PyTuple_GetItem(picture, i < 2 ? i + 1 : i + 2);
+    if (PyBytes_AsStringAndSize(PyTuple_GetItem(picture, 0), &data, &size) || !gf_integers(sides, n - 2, n - 2, a) ||
         PyBytes_AsStringAndSize(PyTuple_GetItem(picture, 3), &recorded, &words))
         return 0;
     int is_rows = a[0] > 0 && a[1] > 0 && a[0] <= INT32_MAX && a[1] <= (size - GF_FORMAT_SLACK) / 4 / a[0];
-    if ((a[0] && !is_rows) || words % (Py_ssize_t)sizeof(gf_recorded)) {
+    int is_size = n == 4 || (a[2] > 0 && a[3] > 0 && a[2] <= INT32_MAX && a[3] <= INT32_MAX);
+    if ((a[0] && !is_rows) || !is_size || words % (Py_ssize_t)sizeof(gf_recorded)) {
         PyErr_SetString(PyExc_ValueError, "not such a picture");
         return 0;
     }
     *lazy = (gf_lazy){.data = (const uint8_t *)data, .size = (size_t)size, .width = (int32_t)a[0], .height = (int32_t)a[1],
-                      .recorded = (const gf_recorded *)(const void *)recorded, .n = words / (Py_ssize_t)sizeof(gf_recorded)};
+                      .recorded = (const gf_recorded *)(const void *)recorded, .n = words / (Py_ssize_t)sizeof(gf_recorded),
+                      .sample = {(int32_t)a[2], (int32_t)a[3]}};
     return 1;
 }
 

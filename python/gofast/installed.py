@@ -127,8 +127,11 @@ def _put_in_place() -> None:
     _filter = warnings.filters[0]
     import PIL.Image
 
+    from ._images import conversions
     from ._images.compose_calls import follow
     from ._lazy import array_images, open_lazy
+
+    conversions.installed = True
 
     @functools.wraps(open_lazy.by_pillow)
     def open(fp: Any, mode: Any = "r", formats: Any = None) -> Any:

@@ -12,7 +12,8 @@ from typing import Any, NewType, Protocol, TypeVar
 
 Ring = NewType("Ring", object)  # slots of batch memory; they outlive it
 Block = NewType("Block", object)  # a slot in which tensors lie side by side; they outlive it
-Picture = tuple[bytes, int, int, bytes]  # pixels, width, height, or a file and zeros; what was recorded
+# Pixels, width, height, or a file and zeros; what was recorded; then the width and height of the sample.
+Picture = tuple[bytes, int, int, bytes] | tuple[bytes, int, int, bytes, int, int]
 
 S = TypeVar("S", bound=ctypes.Structure)
 

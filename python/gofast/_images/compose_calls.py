@@ -6,21 +6,24 @@ sees those. Once there are lazy images, Compose looks whether it is given one.
 
 from __future__ import annotations
 
+import copy
 import functools
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from .._core import reason
-from .._core.reason import timed
+from .._core.reason import Reason, timed
 from .._lazy import functions
 from .._lazy.array_images import LazyArrayImage, untouched
 from .._lazy.lazy_image import LazyImage
 from .._lazy.patches import Patches
 from .._plan import transforms
 from .._plan.compile import Plan, compile
+from .._plan.content import content
 from .._plan.state import State
-from . import picture_draws
+from . import conversions, path_cache, picture_draws
 from .lazy_program import LazyProgram, PictureProgram
 from .plan_stamp import PlanStamp
 from .suffix import Suffix
@@ -55,15 +58,25 @@ _places = Patches(
 )
 
 
+_modules = 0  # that were imported when it was last looked
+
+
 def follow() -> None:
     """Lets each Compose that is imported by now, and Pillow's functions, look for lazy images."""
-    functions.follow()
-    _places.follow()
+    global _modules
+    if len(sys.modules) != _modules:  # the rest takes 15 us, of 100 to open a picture
+        _modules = len(sys.modules)
+        functions.follow()
+        conversions.follow()
+        _places.follow()
 
 
 def leave() -> None:
     """Puts their own functions back."""
+    global _modules
+    _modules = 0
     functions.leave()
+    conversions.leave()
     _places.leave()
 
 
@@ -73,7 +86,10 @@ class _Compiled:
     Attributes:
         program: what it comes to natively; None where it begins in Python.
         begin: then: what the first of its members come to, where one of them gives all pictures one size.
-        ending: what calls the others, where the last of them are native; else None.
+        ending: what calls the others, behind that or where the first tensor is a tv_tensors.Image; else None.
+            Other tensors wait for what torch does to them, also where torchvision's own code runs
+            (conversions.py).
+        wraps: whether the first tensor is a tv_tensors.Image.
     """
 
     def __init__(self, compose: object) -> None:
@@ -81,6 +97,7 @@ class _Compiled:
         self.program: LazyProgram | None = None
         self.begin: PictureProgram | None = None
         self.ending: Suffix | None = None
+        self.wraps = False
         start, drawn = State(refuses=True), picture_draws.rounding() is not None
         self.plan: Plan = compile(compose, handed=True, drawn=drawn, start=start)
         plan, crops = self.plan, len(self.plan.shape or ()) > 3
@@ -94,11 +111,49 @@ class _Compiled:
             if plan.rest and plan.hands_over == "pil" and plan.shape is not None and plan.channels == 3:
                 self.begin = PictureProgram(plan)
                 members = plan.rest
-            if self.begin is not None or any(map(transforms.converts, members)):
+            first = next(filter(transforms.converts, members), None)
+            self.wraps = transforms.name(first) == "ToImage"
+            if self.begin is not None or self.wraps:
                 self.ending = Suffix(members, plan.reason)
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
+
+
+class _Contents:
+    """Compose objects that are made again for every picture, by what they are made of.
+
+    An object that was seen before has a stamp of its own. Here are plans of copies, which nobody changes.
+    """
+
+    def __init__(self) -> None:
+        self._compiled: dict[tuple[Any, ...], tuple[_Compiled, Any] | Reason | None] = {}
+
+    def find(self, compose: Any) -> _Compiled | Reason | None:
+        """The plan of an equal Compose; why it cannot be native; None of one that was not seen twice."""
+        made_of = content(compose)
+        if made_of is None or path_cache.current is not None:
+            return None
+        key, own = made_of
+        if key not in self._compiled:
+            if len(self._compiled) == _MOST_CONTENTS:
+                self._compiled.clear()
+            self._compiled[key] = None
+            return None
+        found = self._compiled[key]
+        if isinstance(found, Reason):
+            return found
+        if found is None or not found[0].stamp.holds():
+            if own:
+                reason = self._compiled[key] = compile(compose, handed=True).reason
+                return reason
+            copied = copy.deepcopy(compose)
+            found = self._compiled[key] = _Compiled(copied), copied
+        return found[0]
+
+
+_MOST_CONTENTS = 64
+_contents = _Contents()
 
 
 def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[Any] | None:
@@ -108,7 +163,12 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
         return None
     compiled = _compiled.get(compose)
     if compiled is None or not compiled.stamp.holds():
-        compiled = _compiled[compose] = _Compiled(compose)
+        found = _contents.find(compose)
+        if isinstance(found, Reason):
+            return _in_python(compose, image, own, found)
+        compiled = found
+        if compiled is None:
+            compiled = _compiled[compose] = _Compiled(compose)
     program: LazyProgram | PictureProgram | None = compiled.program or compiled.begin
     by_record: Any = None if program is None else program.by_record(image.size, making)
     if by_record is not None:
@@ -116,10 +176,9 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
     elif not making.source.is_whole():
         return None
     if compiled.program is None:
-        _note(compiled.plan)
-        if compiled.ending is None:
-            with timed(compiled.plan.reason):
-                return (own(compose, image),)
+        if compiled.ending is None or not (compiled.wraps or by_record):
+            return _in_python(compose, image, own, compiled.plan.reason)
+        _note(compiled.plan.reason)
         if compiled.begin is None:
             return (compiled.ending(image),)
         image._look()
@@ -140,6 +199,13 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
     return (made,)
 
 
-def _note(plan: Plan) -> None:
+def _in_python(compose: Any, image: LazyImage, own: Callable[..., Any], why: Reason) -> tuple[Any]:
+    """What its own method makes. The steps that it calls are recorded, and tensors wait."""
+    _note(why)
+    with timed(why), conversions.inside():
+        return (own(compose, image),)
+
+
+def _note(why: Reason) -> None:
     counts["python"] += 1
-    reason.process.note(plan.reason)
+    reason.process.note(why)

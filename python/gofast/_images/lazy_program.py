@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
+import functools
 import os
 import random
+import weakref
 from array import array
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +19,7 @@ from torch.utils.data import get_worker_info
 from .. import errors
 from .._core import codecs, engine, generators
 from .._core.native import Picture
+from .._core.numbers import NAMES
 from .._core.spent import Spent
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
@@ -22,24 +27,29 @@ from .._lazy.source import PixelSource, Source, SourceState
 from .._loader.batcher import threads_here
 from .._loader.sample_memory import empty
 from .._plan.compile import Plan
+from .._plan.transforms import environment
 from . import path_cache, picture_draws, pillow
 from .core_pictures import CorePictures
 from .lazy_samples import MOST_BYTES, Pending, lazy_sample
 from .path_cache import LazyImageCache
 from .picture_files import BatchFiles
+from .sample_numbers import Numbers
 
 MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 _OF_PROGRAM: Picture = (b"", 0, 0, b"")  # the program's own file
 
 
-_PATIENCE = 32  # so many more samples of a program may be looked at alone than are stacked
+_PATIENCE = 32  # so many more samples of a program may be looked at alone than are made together
+_MOST_WAITING = 256  # that a look at one of them makes
+_MOST_OTHERS = 16  # programs that torch's arithmetic makes of one
 
 Made = TypeVar("Made")
 
 
 # Steps that make a sample of every picture of a usual size. Others leave some to torchvision, or it raises.
 _SURE = {"resize", "center_crop", "random_resized_crop", "hflip", "vflip", "grayscale", "random_grayscale"}
-_SURE |= {"color_jitter", "random_apply", "random_solarize", "to_float", "normalize", "random_erasing"}
+_SURE |= {"color_jitter", "random_apply", "random_solarize", "random_erasing"}
+_SURE |= {"to_float", "to_uint8", "normalize"}
 _LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 14, 16
 
 
@@ -182,9 +192,15 @@ class LazyProgram(_Program[torch.Tensor]):
             self.shape = height, width, channels
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
         self.alone = self.together = 0
+        self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
+        self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
-        plain = not self._wraps and not self._last and len(self.shape) == 3
+        plain = not self._wraps and len(self.shape) == 3
         self._may_wait = plain and all(map(_never_fails, plan.steps))
+        usual = self.dtype in (torch.float32, torch.uint8)
+        self._ending = Numbers.ending(plan.steps) if usual else None
+        self._others: dict[Numbers, LazyProgram] = {}  # the same to the last steps; each knows all
+        self._normalized: dict[Any, LazyProgram | None] = {}  # by means and deviations
 
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
         """The sample of a lazy image, whose values may be made later; None as of `sample`."""
@@ -206,9 +222,54 @@ class LazyProgram(_Program[torch.Tensor]):
             self._may_wait
             and Pending.waiting < MOST_BYTES
             and self.alone <= self.together + _PATIENCE
-            and _helpers()[1] > 1
+            and self.has_helpers()
             and get_worker_info() is None
         )
+
+    def has_helpers(self) -> bool:
+        """See Makes."""
+        return _helpers()[1] > 1
+
+    def shape_of(self, picture: Picture) -> tuple[int, ...]:
+        """See Makes."""
+        return (*self.shape[-1:], *self.shape[:-1]) if self._last else self.shape
+
+    def strides_of(self, picture: Picture) -> tuple[int, ...]:
+        """See Makes."""
+        channels, height, width = self.shape_of(picture)
+        return (1, channels * width, channels) if self._last else (height * width, width, 1)
+
+    def then(self, do: str, by: Any) -> LazyProgram | None:
+        """See Makes."""
+        if do == "copied":
+            return self
+        if self._ending is None or environment() is not None:
+            return None
+        if do != "normalized":
+            return self._calculated(do, by)
+        if by not in self._normalized and len(self._normalized) < _MOST_OTHERS:
+            self._normalized[by] = self._calculated(do, by)
+        return self._normalized.get(by)
+
+    def _calculated(self, do: str, by: Any) -> LazyProgram | None:
+        assert self._ending is not None
+        steps, numbers = self._ending
+        channels = self.shape[-1 if self._last else 0]
+        if do in ("cast", "floated"):
+            now = numbers.cast(torch.float32 if do == "floated" else by)
+        else:
+            now = getattr(numbers, do)(by, channels)
+        if now is None or now == numbers:
+            return None if now is None else self
+        other = self._others.get(now)
+        if other is None:
+            if len(self._others) == _MOST_OTHERS:
+                return None
+            dtype = NAMES[now.dtype]
+            other = type(self)(dataclasses.replace(self._plan, steps=[*steps, *now.steps()], dtype=dtype))
+            other._ending, other._others = (steps, now), self._others
+            self._others[now] = other
+        return other
 
     def _wait(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor:
         return lazy_sample(self, picture, record)
@@ -223,27 +284,52 @@ class LazyProgram(_Program[torch.Tensor]):
 
     @Spent.picture
     def finish_all(
-        self, pictures: list[Picture], records: Sequence[array[int] | None], places: array[int]
+        self,
+        pictures: list[Picture],
+        records: Sequence[array[int] | None],
+        places: array[int],
+        rows: bool = False,
     ) -> None:
-        """Samples that waited, each at its address."""
+        """Samples that waited, each at its address.
+
+        Args:
+            rows: channels last, where samples that are made alone have them so.
+        """
         drawn = array("i")
         for record in records:
             drawn += record or array("i")
-        core, at = self._core.address, places.buffer_info()[0]
-        if codecs.capsule().make_samples(pictures, core, drawn.buffer_info()[0], at, *_helpers()):
+        at = places.buffer_info()[0]
+        core = self._core if rows is self._last else self._in_batches
+        if codecs.capsule().make_samples(pictures, core.address, drawn.buffer_info()[0], at, *_helpers()):
             raise _failed()
         self.together += len(pictures)
 
+    @functools.cached_property
+    def _in_batches(self) -> CorePictures:
+        """Samples as torch.stack lays them out."""
+        return CorePictures(self._core.files, self._core.plan, self._plan.shape, False, MOST_PIXELS)
+
+    def finish_each(
+        self, pictures: list[Picture], records: Sequence[array[int] | None]
+    ) -> Sequence[torch.Tensor]:
+        """See Makes."""
+        made = [self._memory(picture) for picture in pictures]
+        places = array("q", [one.data_ptr() for one in made])
+        self.finish_all(pictures, records, places, rows=self._last)
+        return [self._seen(one) for one in made]
+
+    def _memory(self, picture: Picture) -> torch.Tensor:
+        return torch.empty(self.shape, dtype=self.dtype, device="cpu")
+
+    def _seen(self, memory: torch.Tensor) -> torch.Tensor:
+        return memory.permute(2, 0, 1) if self._last else memory
+
     def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor | None:
-        if self._last:
-            sample = torch.empty(self.shape, dtype=self.dtype, device="cpu")
-        else:
-            sample = empty(self.shape, self.dtype)  # as a batch will have it
-        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), sample.data_ptr())
+        memory = self._memory(picture) if self._last else empty(self.shape_of(picture), self.dtype)
+        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), memory.data_ptr())
         if code:
             return None
-        if self._last:
-            sample = sample.permute(2, 0, 1)
+        sample = self._seen(memory)
         if not self._wraps:
             return sample
         from torchvision import tv_tensors

@@ -3,14 +3,17 @@
 What a Compose makes of a lazy picture in a user's own dataset is one sample after another, on the thread that
 runs the user's code. A lazy sample is made later. torch.stack, which default_collate calls, makes all samples
 of a batch side by side, on all of the engine's threads. Any other look at one makes it an ordinary tensor, in
-place. What it is made of is certain at the call: the draws, the file's bytes, and that they can be decoded.
+place, and all others of its program that wait with it. What torch's arithmetic makes of one may wait too.
+What it is made of is certain at the call: the draws, the file's bytes, and that they can be decoded.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import weakref
 from array import array
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, Protocol
@@ -34,19 +37,43 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Makes(Protocol):
-    """What makes samples: LazyProgram."""
+    """What makes samples: LazyProgram.
 
-    shape: tuple[int, ...]
+    Attributes:
+        waiting: samples that it was asked for, the latest ones.
+        dtype: of a sample.
+        together: how many were made with others; alone: one by one.
+    """
+
+    waiting: deque[weakref.ref[Pending]]
     dtype: torch.dtype
+    together: int
     alone: int
+
+    def has_helpers(self) -> bool:
+        """Whether several samples take less time together."""
+
+    def shape_of(self, picture: Picture) -> tuple[int, ...]:
+        """[C, H, W] of a picture's sample."""
+
+    def strides_of(self, picture: Picture) -> tuple[int, ...]:
+        """Its strides where it is made alone. In a batch, rows follow one another."""
 
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
         """One."""
 
+    def finish_each(
+        self, pictures: list[Picture], records: Sequence[array[int] | None]
+    ) -> Sequence[torch.Tensor]:
+        """Some, each in memory of its own."""
+
     def finish_all(
         self, pictures: list[Picture], records: Sequence[array[int] | None], places: array[int]
     ) -> None:
-        """Some, each at its address."""
+        """Some, each at its address in a batch."""
+
+    def then(self, do: str, by: Any) -> Makes | None:
+        """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
 
 
 class Pending:
@@ -55,29 +82,46 @@ class Pending:
     Attributes:
         program, picture, record: see LazyProgram.
         value: the sample, once it was made beside its tensor.
-        stacked: it was made as part of a batch.
+        used: it was made as part of a batch, or another sample was made of it: no other waits for it.
     """
 
-    __slots__ = ("_bytes", "picture", "program", "record", "stacked", "value")
+    __slots__ = ("__weakref__", "_bytes", "picture", "program", "record", "used", "value")
 
     waiting = 0  # bytes of all that wait
 
     def __init__(self, program: Makes, picture: Picture, record: array[int] | None) -> None:
         self.program, self.picture, self.record = program, picture, record
         self.value: torch.Tensor | None = None
-        self.stacked = False
+        self.used = False
         self._bytes = len(picture[0])
         Pending.waiting += self._bytes
+        program.waiting.append(weakref.ref(self))
 
     def __del__(self) -> None:
         Pending.waiting -= self._bytes
 
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own."""
-        if self.value is None:
+        if self.value is not None:
+            return self.value
+        others = [] if self.used or not self.program.has_helpers() else self._others()
+        if not others:
             self.program.alone += 1
             return self.keep(self.program.finish(self.picture, self.record))
-        return self.value
+        group = [self, *others]
+        made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
+        for one, value in zip(group, made, strict=True):
+            one.keep(value)
+        return made[0]
+
+    def _others(self) -> list[Pending]:
+        """Those that somebody holds and nobody has looked at."""
+        found, waiting = list[Pending](), self.program.waiting
+        while waiting:
+            one = waiting.popleft()()
+            if one is not None and one is not self and one.value is None and not one.used:
+                found.append(one)
+        return found
 
     def keep(self, value: torch.Tensor) -> torch.Tensor:
         """It was made. Its picture is not needed any more."""
@@ -87,8 +131,18 @@ class Pending:
         return value
 
 
-class LazySample(torch.Tensor):
-    """A float tensor [C, H, W] without memory. Nothing can read past it.
+class _AsTensor(torch._C._TensorMeta):
+    """Tables by type, as default_collate's and v2's fill, find what they have for torch.Tensor."""
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is torch.Tensor
+
+    def __hash__(cls) -> int:
+        return hash(torch.Tensor)
+
+
+class LazySample(torch.Tensor, metaclass=_AsTensor):
+    """A tensor [C, H, W] without memory. Nothing can read past it.
 
     What Python calls comes to `__torch_function__`, where it becomes an ordinary tensor: the same object, by
     `torch.utils.swap_tensors`. What reaches it from within torch comes to `__torch_dispatch__`.
@@ -107,6 +161,10 @@ class LazySample(torch.Tensor):
                 return func(*args, **kwargs)
         if func is torch.stack:
             made = _stacked(*args, **kwargs)
+            if made is not None:
+                return made
+        elif (do := _ARITHMETIC.get(func)) is not None and not kwargs and len(args) < 3:
+            made = calculated(*do, *args)
             if made is not None:
                 return made
         args, kwargs = _each(args, _ordinary), _each(kwargs, _ordinary)
@@ -173,11 +231,11 @@ def _stacked(
     programs = {one.program for one in waiting if one is not None}
     if len(programs) != 1:
         return None
-    program = programs.pop()
+    program, each = programs.pop(), tensors[0].shape
     for tensor, pending in zip(tensors, waiting, strict=True):
-        if pending is None and not _is_plain(tensor, program.shape, program.dtype):
+        if tensor.shape != each if pending is not None else not _is_plain(tensor, each, program.dtype):
             return None
-    shape = torch.Size((len(tensors), *program.shape))
+    shape = torch.Size((len(tensors), *each))
     if out is None:
         out = torch.empty(shape, dtype=program.dtype, device="cpu")
     elif not _is_plain(out, shape, program.dtype) or not out.is_contiguous():
@@ -196,14 +254,16 @@ def _stacked(
             pictures.append(pending.picture)
             records.append(pending.record)
             places.append(start + i * step)
-            if pending.stacked:  # somebody keeps it, as a dataset does that makes each sample once
+            if pending.used:  # somebody keeps it, as a dataset does that makes each sample once
                 kept[i] = pending
-            pending.stacked = True
+            pending.used = True
     program.finish_all(pictures, records, places)
     with _lock:
         for i, pending in kept.items():
             if pending.value is None:
-                pending.keep(out[i].clone())
+                strides = program.strides_of(pending.picture)
+                value = torch.empty_strided(each, strides, dtype=program.dtype, device="cpu")
+                pending.keep(value.copy_(out[i]))
     return out
 
 
@@ -217,6 +277,41 @@ def _is_plain(tensor: Any, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
         and not tensor.requires_grad
     )
 
+
+def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Tensor | None:
+    """What torch's arithmetic makes of a lazy sample, lazily; None where it must be done."""
+    pending = vars(sample).get("_pending") if type(sample) is LazySample else None
+    if pending is None or pending.value is not None:
+        return None
+    program = pending.program.then(do, by)
+    if program is pending.program and do != "copied":
+        return sample  # type: ignore[no-any-return]
+    if program is None or (in_place and program.dtype is not pending.program.dtype):
+        return None
+    if not in_place:
+        pending.used = True
+        return lazy_sample(program, pending.picture, pending.record)
+    with _lock:
+        if type(sample) is not LazySample or pending.value is not None:  # another thread has looked
+            return None
+        sample._pending = Pending(program, pending.picture, pending.record)
+    return sample
+
+
+_ARITHMETIC: dict[Any, tuple[str, bool]] = {
+    torch.Tensor.to: ("cast", False),
+    torch.Tensor.float: ("floated", False),
+    torch.Tensor.clone: ("copied", False),
+    torch.clone: ("copied", False),
+    torch.Tensor.mul: ("multiplied", False),
+    torch.Tensor.mul_: ("multiplied", True),
+    torch.Tensor.div: ("divided", False),
+    torch.div: ("divided", False),
+    torch.Tensor.div_: ("divided", True),
+    torch.Tensor.sub: ("reduced", False),
+    torch.sub: ("reduced", False),
+    torch.Tensor.sub_: ("reduced", True),
+}
 
 _ATTRIBUTES = """shape dtype device ndim layout is_cuda is_cpu is_sparse is_quantized is_meta
     is_nested requires_grad is_leaf grad grad_fn nbytes itemsize"""
@@ -238,6 +333,7 @@ _KNOWN = _known()
 def lazy_sample(program: Makes, picture: Picture, record: array[int] | None) -> LazySample:
     """A sample that waits."""
     make: Any = torch.Tensor._make_wrapper_subclass
-    sample: LazySample = make(LazySample, program.shape, dtype=program.dtype, device="cpu")
+    shape, strides = program.shape_of(picture), program.strides_of(picture)
+    sample: LazySample = make(LazySample, shape, strides=strides, dtype=program.dtype, device="cpu")
     sample._pending = Pending(program, picture, record)
     return sample

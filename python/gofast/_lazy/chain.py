@@ -132,6 +132,17 @@ def fill(x: int, y: int, width: int, height: int, colour: Sequence[int]) -> byte
     return _OPERATION.pack(_FILL, x, y, width, height) + _more(_COLOUR.pack(*colour, 0))
 
 
+# What the core does to every picture. It refuses some transforms and blurs.
+_CERTAIN = {_CROP, _RESIZE, _RESIZE_PART, _TURN, _GREY, _TABLE, _ENHANCE, _LEVELS, _PAD, _FILL, _MORE}
+_MOST_CERTAIN = 1 << 14  # a side
+
+
+def is_certain(chain: bytes, size: tuple[int, int]) -> bool:
+    """Whether the core certainly does it to a picture of that size."""
+    kinds = {kind for kind, *_ in _OPERATION.iter_unpack(chain)}
+    return max(size) <= _MOST_CERTAIN and kinds <= _CERTAIN
+
+
 # -- the same by Pillow: of a picture, the words of an operation, and what more it has
 
 

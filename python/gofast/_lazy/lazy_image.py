@@ -43,7 +43,7 @@ class LazyImage(OpenedImage):
     """
 
     _array_given = False
-    _cropped = False
+    _used = False  # it was cropped, resized, or made a tensor
     _lazy_info: dict[Any, Any] | None = None
     _info: dict[Any, Any] | None = None
     _access: weakref.ref[LazyAccess] | None = None  # what `load` has returned
@@ -236,9 +236,7 @@ class LazyImage(OpenedImage):
         lazy = self._look()
         if lazy is None:
             return super().crop(box)
-        if self._cropped and lazy.chain:
-            lazy = self._kept(lazy)
-        self._cropped = True
+        lazy = self._again(lazy)
         operation = chains.crop(x, y, width, height)
         if (
             type(lazy.source) is PixelSource
@@ -250,8 +248,11 @@ class LazyImage(OpenedImage):
                 lazy, operation = LazyFactory(own, b"", self.mode, own.size), b""
         return self._then(lazy, operation, (width, height), self.mode)
 
-    def _kept(self, lazy: LazyFactory) -> LazyFactory:
-        """How its pixels are made where several crops are cut out, as TenCrop's: they are, once, and kept."""
+    def _again(self, lazy: LazyFactory) -> LazyFactory:
+        """How its pixels are made where several pictures are made of it, as TenCrop does: once, and kept."""
+        before, self._used = self._used, True
+        if not (before and lazy.chain):
+            return lazy
         made = lazy.source.made(lazy.chain, self.size) if self.mode == "RGB" else None
         if made is None:
             return lazy
@@ -268,7 +269,7 @@ class LazyImage(OpenedImage):
         if lazy is None:
             return super().resize(size, resample, box, reducing_gap)
         width, height = map(operator.index, size)
-        return self._then(lazy, operation, (width, height), self.mode)
+        return self._then(self._again(lazy), operation, (width, height), self.mode)
 
     def _resized(self, size: Any, resample: Any, box: Any, reducing_gap: float | None) -> bytes:
         """The operation; empty where Pillow's own must run."""

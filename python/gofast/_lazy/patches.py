@@ -17,7 +17,8 @@ class Patches:
 
     Args:
         makers: of each "module:name" or "module:class.name", what makes the wrapper of the function there. It
-            has ``__wrapped__``, as `functools.wraps` gives it.
+            has ``__wrapped__``, as `functools.wraps` gives it. Of a function that another module of the same
+            package defines, that module's name stands behind: "module:name:its module".
     """
 
     def __init__(self, makers: Mapping[str, Callable[[Own], Own]]) -> None:
@@ -35,13 +36,13 @@ class Patches:
             return
         with self._lock:
             for place, maker in self._makers.items():
-                module, _, path = place.partition(":")
+                module, path, defined = (*place.split(":"), "")[:3]
                 *around, name = path.split(".")
                 home = sys.modules.get(module)
                 for each in around:
                     home = getattr(home, each, None)
                 own = None if home is None or place in self._wrapped else vars(home).get(name)
-                if own is not None and own.__module__ == module:
+                if own is not None and own.__module__ == (defined or module):
                     self._wrapped[place] = home, own
                     setattr(home, name, maker(own))
 
@@ -49,7 +50,7 @@ class Patches:
         """Puts the functions back."""
         with self._lock:
             for place, (home, own) in self._wrapped.items():
-                name = place.rpartition(":")[2].rpartition(".")[2]
+                name = place.split(":")[1].rpartition(".")[2]
                 if getattr(vars(home)[name], "__wrapped__", None) is own:
                     setattr(home, name, own)
             self._wrapped.clear()

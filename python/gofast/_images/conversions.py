@@ -1,0 +1,180 @@
+"""torchvision's to_tensor and pil_to_tensor of PIL images, outside a Compose, give samples that wait.
+
+What torch's arithmetic does to them next, as F.normalize and to_dtype do, is done by the same call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import threading
+from typing import Any
+
+import torch
+from PIL import Image
+
+from .._core.codecs import SLACK
+from .._core.native import Picture
+from .._lazy.array_images import LazyArrayImage, untouched
+from .._lazy.chain import is_certain
+from .._lazy.lazy_image import LazyImage
+from .._lazy.opened_image import LazyFactory
+from .._lazy.patches import Own, Patches
+from .._lazy.source import Source, SourceState
+from .._plan.compile import compile_chain
+from .._plan.state import State
+from .._plan.transforms import environment
+from .lazy_program import LazyProgram
+from .lazy_samples import MOST_BYTES, LazySample, Pending, calculated, lazy_sample
+from .sample_numbers import Numbers
+
+_CHANNELS = {"RGB": 3, "L": 1}
+_SMALL = 1 << 14  # pixels, of which to wait costs as much as to be made
+_PATIENCE = 32  # so many more of these may be looked at alone than are made together
+_NOMINAL = 8  # a side of what a program is compiled for; its pictures say their own
+
+
+class Conversion(LazyProgram):
+    """Pictures of any size as tensors."""
+
+    def shape_of(self, picture: Picture) -> tuple[int, ...]:
+        """See Makes."""
+        _, _, _, _, *size = picture
+        width, height = size
+        return self.shape[-1 if self._last else 0], height, width
+
+    def _memory(self, picture: Picture) -> torch.Tensor:
+        channels, height, width = self.shape_of(picture)
+        shape = (height, width, channels) if self._last else (channels, height, width)
+        return torch.empty(shape, dtype=self.dtype, device="cpu")
+
+
+installed = False  # Pillow's own images are converted too; else only where a Compose was given a lazy one
+_here = threading.local()
+
+
+def _after_fork_in_child() -> None:
+    global _here
+    _here = threading.local()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class inside:
+    """A Compose was given a lazy image, of which its own code makes others."""
+
+    def __enter__(self) -> None:
+        self._before = getattr(_here, "inside", False)
+        _here.inside = True
+
+    def __exit__(self, *error: object) -> None:
+        _here.inside = self._before
+
+
+_conversions: dict[tuple[str, int], Conversion] = {}
+
+
+def _conversion(how: str, channels: int) -> Conversion:
+    """What makes floats of pictures, or bytes."""
+    made = _conversions.get((how, channels))
+    if made is None:
+        state = State("tensor", "float32" if how else "uint8", channels, (_NOMINAL, _NOMINAL))
+        state.strides = "chw" if how or channels == 1 else "hwc"
+        plan = compile_chain([], state, handed=True, drawn=True)
+        made = Conversion(dataclasses.replace(plan, steps=Numbers(how).steps()))
+        _conversions[how, channels] = made
+    return made
+
+
+def _converted(image: Any, how: str) -> torch.Tensor | None:
+    """A sample that waits; None where torchvision makes it."""
+    kind = type(image)
+    if kind not in (LazyImage, LazyArrayImage, Image.Image):
+        return None
+    channels, (width, height) = _CHANNELS.get(image.mode, 0), image.size
+    if not channels or min(width, height) < 2 or environment() is not None:
+        return None
+    if Pending.waiting >= MOST_BYTES:
+        return None
+    making = image._look() if kind is LazyImage else untouched(image)
+    if making is None:
+        if channels == 1 or not (installed or getattr(_here, "inside", False)):
+            return None
+        try:
+            picture = image.tobytes("raw", "RGBX") + SLACK, width, height, b""
+        except Exception:  # torchvision says so
+            return None
+    else:
+        making = image._again(making) if kind is LazyImage else making
+        source = making.source
+        if not (is_certain(making.chain, source.size) and _is_whole(source)):
+            making = _pixels(making)
+            if making is None:
+                return None
+            source = making.source
+        held, data = source.held()
+        if held is None:
+            return None
+        picture = data, *held, making.chain
+        source.state = SourceState.NATIVE  # the file is known to be whole
+    conversion = _conversion(how, channels)
+    if width * height < _SMALL and conversion.alone > conversion.together + _PATIENCE:
+        return conversion.finish((*picture, width, height), None)  # it would not wait for long
+    return lazy_sample(conversion, (*picture, width, height), None)
+
+
+def _is_whole(source: Source) -> bool:
+    """Whether nothing can be wrong with what it holds."""
+    return source.state is SourceState.NATIVE or source.is_certain()
+
+
+def _pixels(making: LazyFactory) -> LazyFactory | None:
+    """The pixels, made now: of a file that may be damaged, or by what the core may refuse."""
+    made = making.source.made(making.chain, making.size) if making.mode == "RGB" else None
+    return None if made is None else LazyFactory(made, b"", "RGB", making.size)
+
+
+def _wrapped(how: str, own: Own) -> Own:
+    @functools.wraps(own)
+    def convert(pic: Any) -> Any:
+        made = _converted(pic, how)
+        return own(pic) if made is None else made
+
+    return convert
+
+
+def _normalized(own: Own) -> Own:
+    @functools.wraps(own)
+    def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
+        made = None
+        if type(tensor) is LazySample and _are_numbers(mean) and _are_numbers(std):
+            made = calculated("normalized", bool(inplace), tensor, (tuple(mean), tuple(std)))
+        return own(tensor, mean, std, inplace) if made is None else made
+
+    return normalize
+
+
+def _are_numbers(values: Any) -> bool:
+    return type(values) in (list, tuple) and all(type(one) in (int, float) for one in values)
+
+
+_V1 = "torchvision.transforms.functional"
+_bytes = functools.partial(_wrapped, "")
+_places = Patches(
+    {
+        f"{_V1}:to_tensor": functools.partial(_wrapped, "divide"),
+        f"{_V1}:pil_to_tensor": _bytes,
+        f"{_V1}:normalize": _normalized,
+        f"torchvision.transforms.v2.functional:pil_to_tensor:{_V1}": _bytes,
+    }
+)
+follow = _places.follow
+
+
+def leave() -> None:
+    """Puts their own functions back."""
+    global installed
+    installed = False
+    _places.leave()
