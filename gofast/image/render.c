@@ -14,6 +14,11 @@ static void put_rgbx(const gf_sink *sink, int32_t y, const uint8_t *row, int32_t
         sink->normalise->rgbx(sink->normalise, row, width, out);
     } else if (sink->planes) {
         const gf_planes *p = sink->planes;
+        if (p->channels == 1) {
+            uint8_t *to = p->plane[0] + y * p->stride;
+            for (int32_t i = 0; i < width; i++) to[i] = row[4 * i];
+            return;
+        }
         gf_planes line = {{p->plane[0] + y * p->stride, p->plane[1] + y * p->stride, p->plane[2] + y * p->stride}, p->stride, width, 1, 3};
         gf_picture from = {(uint8_t *)row, 4 * (int64_t)width, width, 1};
         sink->pixels->split(&from, 0, 0, &line);
@@ -27,7 +32,7 @@ static void put_planar(const gf_sink *sink, int32_t y, const uint8_t *const rows
         uint8_t *const out[3] = {sink->out[0] + y * sink->out_stride, sink->out[1] + y * sink->out_stride, sink->out[2] + y * sink->out_stride};
         sink->normalise->planar(sink->normalise, rows, width, out);
     } else if (sink->planes) {
-        for (int c = 0; c < 3; c++) memcpy(sink->planes->plane[c] + y * sink->planes->stride, rows[c], (size_t)width);
+        for (int c = 0; c < sink->planes->channels; c++) memcpy(sink->planes->plane[c] + y * sink->planes->stride, rows[c], (size_t)width);
     } else {
         gf_planes line = {{(uint8_t *)rows[0], (uint8_t *)rows[1], (uint8_t *)rows[2]}, width, width, 1, 3};
         gf_picture to = {sink->picture->data + y * sink->picture->stride, sink->picture->stride, width, 1};
@@ -100,8 +105,16 @@ static int32_t resize_rows(gf_renderer *r, gf_opened *source, const gf_geometry 
     gf_meter_part(meter, meter->decoding);
     if ((code = gf_opened_start(source, region, fault))) return code;
     const uint8_t *planes[3];
+    int32_t most = GF_FORMAT_ROWS;
     for (int32_t y = 0, done = 0; y < region.height;) {
-        int32_t rows = region.height - y < GF_FORMAT_ROWS ? region.height - y : GF_FORMAT_ROWS;
+        int32_t idle = gf_resize_idle(resize);
+        if (idle && gf_opened_skip(source, idle)) {
+            gf_resize_skip(resize, idle);
+            y += idle;
+            most = 1;
+            continue;
+        }
+        int32_t rows = region.height - y < most ? region.height - y : most;
         int64_t stride;
         const uint8_t *at = next_rows(meter, source, rows, &stride, GF_PART_RESIZE, fault);
         if (!at) return fault->code;

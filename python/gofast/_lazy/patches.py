@@ -23,6 +23,7 @@ class Patches:
     def __init__(self, makers: Mapping[str, Callable[[Own], Own]]) -> None:
         self._makers = makers
         self._wrapped: dict[str, tuple[Any, Own]] = {}
+        self._seen = 0  # how many modules there were, when all that were there were whole
         self._renew()
         _all.add(self)
 
@@ -31,9 +32,11 @@ class Patches:
 
     def follow(self) -> None:
         """Wraps what is imported by now. What somebody has replaced already stays as it is."""
-        if len(self._wrapped) == len(self._makers):
+        modules = len(sys.modules)
+        if len(self._wrapped) == len(self._makers) or modules == self._seen:
             return
         with self._lock:
+            self._seen = modules
             for place, maker in self._makers.items():
                 module, _, path = place.partition(":")
                 *around, name = path.split(".")
@@ -41,6 +44,8 @@ class Patches:
                 for each in around:
                     home = getattr(home, each, None)
                 own = None if home is None or place in self._wrapped else vars(home).get(name)
+                if module in sys.modules and own is None and place not in self._wrapped:
+                    self._seen = 0  # it is being imported
                 if own is not None and own.__module__ == module:
                     self._wrapped[place] = home, own
                     setattr(home, name, maker(own))
@@ -53,6 +58,7 @@ class Patches:
                 if getattr(vars(home)[name], "__wrapped__", None) is own:
                     setattr(home, name, own)
             self._wrapped.clear()
+            self._seen = 0
 
 
 _all: weakref.WeakSet[Patches] = weakref.WeakSet()
