@@ -8,15 +8,33 @@ gf_sink gf_sink_sample(const gf_normalise *n, int32_t width, int32_t height, uin
     return (gf_sink){.normalise = n, .out = {x, x + plane, x + 2 * plane}, .out_stride = row};
 }
 
+static void first_channel(const uint8_t *rgbx, int32_t width, uint8_t *to) {
+    for (int32_t i = 0; i < width; i++) to[i] = rgbx[4 * i];
+}
+
+// A sample of one channel: pixels have three, which are equal.
+static void put_grey(const gf_sink *sink, uint8_t *out, const uint8_t *row, int32_t width) {
+    enum { SOME = 512 };
+    uint8_t grey[SOME + GF_FORMAT_SLACK] = {0};
+    const uint8_t *const rows[3] = {grey, grey, grey};
+    for (int32_t x = 0; x < width; x += SOME) {
+        int32_t n = width - x < SOME ? width - x : SOME;
+        uint8_t *const at[3] = {out + (int64_t)x * sink->normalise->numbers.size, NULL, NULL};
+        first_channel(row + 4 * (int64_t)x, n, grey);
+        sink->normalise->planar(sink->normalise, rows, n, at);
+    }
+}
+
 static void put_rgbx(const gf_sink *sink, int32_t y, const uint8_t *row, int32_t width) {
-    if (sink->normalise) {
+    if (sink->normalise && sink->normalise->numbers.channels == 1) {
+        put_grey(sink, sink->out[0] + y * sink->out_stride, row, width);
+    } else if (sink->normalise) {
         uint8_t *const out[3] = {sink->out[0] + y * sink->out_stride, sink->out[1] + y * sink->out_stride, sink->out[2] + y * sink->out_stride};
         sink->normalise->rgbx(sink->normalise, row, width, out);
     } else if (sink->planes) {
         const gf_planes *p = sink->planes;
         if (p->channels == 1) {
-            uint8_t *to = p->plane[0] + y * p->stride;
-            for (int32_t i = 0; i < width; i++) to[i] = row[4 * i];
+            first_channel(row, width, p->plane[0] + y * p->stride);
             return;
         }
         gf_planes line = {{p->plane[0] + y * p->stride, p->plane[1] + y * p->stride, p->plane[2] + y * p->stride}, p->stride, width, 1, 3};

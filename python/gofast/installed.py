@@ -139,7 +139,8 @@ def _put_in_place() -> None:
 
     @functools.wraps(array_images.by_pillow)
     def fromarray(obj: Any, mode: Any = None) -> Any:
-        lazy = None if _is_pillows(sys._getframe(1)) else array_images.of_array(obj, mode)
+        caller = sys._getframe(1)
+        lazy = None if _is_pillows(caller) else array_images.of_array(obj, mode, caller)
         if lazy is None:
             return array_images.by_pillow(obj, mode)
         follow()

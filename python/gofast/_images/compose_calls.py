@@ -76,18 +76,18 @@ class _Compiled:
         ending: what calls the others, where the last of them are native; else None.
     """
 
-    def __init__(self, compose: object) -> None:
+    def __init__(self, compose: object, channels: int) -> None:
         self.stamp = PlanStamp(compose)
         self.program: LazyProgram | None = None
         self.begin: PictureProgram | None = None
         self.ending: Suffix | None = None
-        start, drawn = State(refuses=True), picture_draws.rounding() is not None
+        start, drawn = State(refuses=True, channels=channels), picture_draws.rounding() is not None
         self.plan: Plan = compile(compose, handed=True, drawn=drawn, start=start)
         plan, crops = self.plan, len(self.plan.shape or ()) > 3
         a_tensor = plan.native_part and plan.hands_over != "pil" and plan.shape is not None
         if a_tensor and (not crops or (plan.strides == "chw" and plan.hands_over == "tensor")):
             self.program = LazyProgram(self.plan)
-        else:
+        elif channels == 3:
             members: list[Any] = list(transforms.leaves(compose))
             if any(member is compose for member in members):
                 return
@@ -99,16 +99,18 @@ class _Compiled:
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
+_compiled_grey: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()  # for mode L
 
 
 def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[Any] | None:
     """What the Compose makes of a lazy image; None where its own method must run for reasons that pass."""
     making = untouched(image)
-    if making is None or image.mode != "RGB" or not _is_itself(compose):
+    if making is None or not _is_itself(compose):
         return None
-    compiled = _compiled.get(compose)
+    known, channels = (_compiled, 3) if image.mode == "RGB" else (_compiled_grey, 1)
+    compiled = known.get(compose)
     if compiled is None or not compiled.stamp.holds():
-        compiled = _compiled[compose] = _Compiled(compose)
+        compiled = known[compose] = _Compiled(compose, channels)
     program: LazyProgram | PictureProgram | None = compiled.program or compiled.begin
     by_record: Any = None if program is None else program.by_record(image.size, making)
     if by_record is not None:
