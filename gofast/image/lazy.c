@@ -21,7 +21,8 @@ static int32_t make_here(const gf_image_program *p, const gf_lazy *lazy, const i
     if (lazy->width) {
         source = gf_opened_of((gf_picture){(uint8_t *)lazy->data, 4 * (int64_t)lazy->width, lazy->width, lazy->height});
     } else {
-        gf_sample_bytes file = {.data = lazy->data, .size = lazy->size, .length = lazy->size};
+        gf_sample_bytes file = {.data = lazy->data, .size = lazy->size, .length = lazy->size,
+                                .indices = lazy->n && lazy->recorded[0].kind == GF_RECORDED_INDICES};
         code = gf_formats_open(&source, &worker->decoders, &file, p->max_pixels, fault);
     }
     if (!code) code = gf_image_run(worker, p, &source, lazy->recorded, lazy->n, lazy->sample, record, x, fault);

@@ -8,12 +8,35 @@ gf_sink gf_sink_sample(const gf_normalise *n, int32_t width, int32_t height, uin
     return (gf_sink){.normalise = n, .out = {x, x + plane, x + 2 * plane}, .out_stride = row};
 }
 
+static void first_channel(const uint8_t *rgbx, int32_t width, uint8_t *to) {
+    for (int32_t i = 0; i < width; i++) to[i] = rgbx[4 * i];
+}
+
+// A sample of one channel: pixels have three, which are equal.
+static void put_grey(const gf_sink *sink, uint8_t *out, const uint8_t *row, int32_t width) {
+    enum { SOME = 512 };
+    uint8_t grey[SOME + GF_FORMAT_SLACK] = {0};
+    const uint8_t *const rows[3] = {grey, grey, grey};
+    for (int32_t x = 0; x < width; x += SOME) {
+        int32_t n = width - x < SOME ? width - x : SOME;
+        uint8_t *const at[3] = {out + (int64_t)x * sink->normalise->numbers.size, NULL, NULL};
+        first_channel(row + 4 * (int64_t)x, n, grey);
+        sink->normalise->planar(sink->normalise, rows, n, at);
+    }
+}
+
 static void put_rgbx(const gf_sink *sink, int32_t y, const uint8_t *row, int32_t width) {
-    if (sink->normalise) {
+    if (sink->normalise && sink->normalise->numbers.channels == 1) {
+        put_grey(sink, sink->out[0] + y * sink->out_stride, row, width);
+    } else if (sink->normalise) {
         uint8_t *const out[3] = {sink->out[0] + y * sink->out_stride, sink->out[1] + y * sink->out_stride, sink->out[2] + y * sink->out_stride};
         sink->normalise->rgbx(sink->normalise, row, width, out);
     } else if (sink->planes) {
         const gf_planes *p = sink->planes;
+        if (p->channels == 1) {
+            first_channel(row, width, p->plane[0] + y * p->stride);
+            return;
+        }
         gf_planes line = {{p->plane[0] + y * p->stride, p->plane[1] + y * p->stride, p->plane[2] + y * p->stride}, p->stride, width, 1, 3};
         gf_picture from = {(uint8_t *)row, 4 * (int64_t)width, width, 1};
         sink->pixels->split(&from, 0, 0, &line);
@@ -27,7 +50,7 @@ static void put_planar(const gf_sink *sink, int32_t y, const uint8_t *const rows
         uint8_t *const out[3] = {sink->out[0] + y * sink->out_stride, sink->out[1] + y * sink->out_stride, sink->out[2] + y * sink->out_stride};
         sink->normalise->planar(sink->normalise, rows, width, out);
     } else if (sink->planes) {
-        for (int c = 0; c < 3; c++) memcpy(sink->planes->plane[c] + y * sink->planes->stride, rows[c], (size_t)width);
+        for (int c = 0; c < sink->planes->channels; c++) memcpy(sink->planes->plane[c] + y * sink->planes->stride, rows[c], (size_t)width);
     } else {
         gf_planes line = {{(uint8_t *)rows[0], (uint8_t *)rows[1], (uint8_t *)rows[2]}, width, width, 1, 3};
         gf_picture to = {sink->picture->data + y * sink->picture->stride, sink->picture->stride, width, 1};
@@ -100,8 +123,16 @@ static int32_t resize_rows(gf_renderer *r, gf_opened *source, const gf_geometry 
     gf_meter_part(meter, meter->decoding);
     if ((code = gf_opened_start(source, region, fault))) return code;
     const uint8_t *planes[3];
+    int32_t most = GF_FORMAT_ROWS;
     for (int32_t y = 0, done = 0; y < region.height;) {
-        int32_t rows = region.height - y < GF_FORMAT_ROWS ? region.height - y : GF_FORMAT_ROWS;
+        int32_t idle = gf_resize_idle(resize);
+        if (idle && gf_opened_skip(source, idle)) {
+            gf_resize_skip(resize, idle);
+            y += idle;
+            most = 1;
+            continue;
+        }
+        int32_t rows = region.height - y < most ? region.height - y : most;
         int64_t stride;
         const uint8_t *at = next_rows(meter, source, rows, &stride, GF_PART_RESIZE, fault);
         if (!at) return fault->code;

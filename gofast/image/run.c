@@ -110,12 +110,16 @@ static int32_t finish_tensor(run *r, uint8_t *x) {
     return GF_FAULT_NONE;
 }
 
-// The first channel of planes, rows side by side.
+// The first channel, rows side by side.
 static int32_t finish_grey(run *r, uint8_t *x) {
-    int32_t code = gf_canvas_rest(&r->canvas);
     const gf_planes *p = &r->canvas.planes;
-    for (int32_t y = 0; y < p->height && !code; y++) memcpy(x + (int64_t)y * p->width, p->plane[0] + y * p->stride, (size_t)p->width);
-    return code;
+    if (!r->canvas.resting) {
+        int32_t width = gf_canvas_width(&r->canvas);
+        gf_planes one = {{x}, width, width, gf_canvas_height(&r->canvas), 1};
+        return render_planes(&r->canvas, &one);
+    }
+    for (int32_t y = 0; y < p->height; y++) memcpy(x + (int64_t)y * p->width, p->plane[0] + y * p->stride, (size_t)p->width);
+    return GF_FAULT_NONE;
 }
 
 static int32_t finish_pixels(run *r, uint8_t *x) {

@@ -7,6 +7,7 @@
 #include "../../gofast/image/jpeg/header.h"
 #include "../../gofast/image/lazy.h"
 #include "../../gofast/image/picture/format.h"
+#include "../../gofast/image/png/header.h"
 #include "../../gofast/source/kept/kept.h"
 
 // A picture (data, width, height, recorded): a file's bytes, where width is 0, or RGBX rows; and what was recorded. Behind it
@@ -162,6 +163,21 @@ PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n)
     gf_fault fault = {0};
     if (gf_jpeg_header_read((const uint8_t *)data, (size_t)size, (size_t)length, &header, &fault) || header.asks_exif) Py_RETURN_NONE;
     return Py_BuildValue("iiin", header.width, header.height, header.components, (Py_ssize_t)header.end);
+}
+
+// png_header(data): of a plain file that is all there: width, height, depth, colour, where its palette lies, of how many bytes,
+// and where the header ends; None where Pillow must read it.
+PyObject *gf_py_png_header(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    if (n != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size)) return NULL;
+    gf_png_header header;
+    gf_fault fault = {0};
+    if (gf_png_header_read((const uint8_t *)data, (size_t)size, &header, &fault)) Py_RETURN_NONE;
+    return Py_BuildValue("iiiinnn", header.width, header.height, header.depth, header.colour, (Py_ssize_t)header.palette,
+                         (Py_ssize_t)header.palette_bytes, (Py_ssize_t)header.end);
 }
 
 // make_pixels(picture, width, height, channels, pass_order, max_pixels): the pixels, as

@@ -35,7 +35,7 @@ def install(
     """Makes ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader give gofast's.
 
     Until `uninstall`, ``PIL.Image.open`` gives lazy images (`gofast.open`), ``PIL.Image.fromarray`` of a
-    coloured array one that a Compose makes natively, and a call of
+    coloured or grey array one that a Compose makes natively, and a call of
     ``torchvision.datasets.ImageFolder`` or ``torch.utils.data.DataLoader`` makes a `gofast.ImageFolder` or a
     `gofast.DataLoader`, which are subclasses of these. torchvision's other datasets, and all code that opens
     pictures through Pillow, gain without being named. Samples, batches and random draws stay what they were.
@@ -142,7 +142,8 @@ def _put_in_place() -> None:
 
     @functools.wraps(array_images.by_pillow)
     def fromarray(obj: Any, mode: Any = None) -> Any:
-        lazy = None if _is_pillows(sys._getframe(1)) else array_images.of_array(obj, mode)
+        caller = sys._getframe(1)
+        lazy = None if _is_pillows(caller) else array_images.of_array(obj, mode, caller)
         if lazy is None:
             return array_images.by_pillow(obj, mode)
         follow()

@@ -13,14 +13,14 @@ from multiprocessing import spawn, util
 from typing import Any
 
 from . import installed
-from ._core import reason
+from ._command.closing import Ran, verdict
+from ._core import engine, reason, tally
 from ._core.spent import Spent
 from ._core.units import duration
 
 _REPORT = "GOFAST_REPORT"  # the way to the memory where worker processes leave their counts
 _MEMORY = "gofast-report"
 _CACHE, _LIMIT = "GOFAST_CACHE", "GOFAST_CACHE_LIMIT"  # what is kept where, for spawned workers
-_TOLD = 0.1  # seconds of samples, from which on their parts are named
 _ALWAYS = ("decode", "on_error", "order", "workers", "source")  # lines of explain that say nothing here
 
 
@@ -149,12 +149,15 @@ def _end(pid: int, handle: int) -> None:
     except (OSError, ValueError):
         pass  # a worker was killed while it wrote
     costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}
-    said = [f"gofast: {why} ({duration(took)})" for why, took in reason.most(costs)]
-    said += _of_the_users(total)
-    kept_paths = sys.modules.get("gofast._images.path_cache")
-    if kept_paths is not None and kept_paths.current is not None and kept_paths.current.is_in_use():
-        said.insert(0, f"gofast: cache {kept_paths.current.explained()}")
-    print(_said(total), *said, sep="\n", file=sys.stderr)
+    said = [f"{why} ({duration(took)})" for why, took in reason.most(costs)[:1]]
+    paths = sys.modules.get("gofast._images.path_cache")
+    kept = paths is not None and paths.current is not None
+    if paths is not None and kept and paths.current.is_in_use():
+        said.insert(0, f"cache {paths.current.explained()}")
+    loops, waited = _loops()
+    took, pictures = total["samples ns"] / 1e9, total["pictures ns"] / 1e9
+    said.insert(0, verdict(Ran(loops, waited, took, pictures, costs, _where(), kept)))
+    print(_said(total), *(f"gofast: {line}" for line in said if line), sep="\n", file=sys.stderr)
 
 
 def _said(total: Counter[str]) -> str:
@@ -193,18 +196,21 @@ def _said(total: Counter[str]) -> str:
     )
 
 
-def _of_the_users(total: Counter[str]) -> list[str]:
-    """Where a user's dataset makes the samples, and pictures are the smaller part: what the rest is."""
-    took, pictures = total["samples ns"] / 1e9, total["pictures ns"] / 1e9
+def _loops() -> tuple[float, float]:
+    """How long this process's loops over loaders took, and the waits for their batches; seconds."""
+    counts = sys.modules.get("gofast._loader.counts")
+    if counts is None:
+        return 0.0, 0.0
+    tallies = engine.tallies()
+    counted = counts.process.with_tally(tally.read(engine.layout(), tallies) if tallies else {})
+    return counted["ns"] / 1e9, counted["wait_ns"] / 1e9
+
+
+def _where() -> str:
+    """The lines that make samples, where these are a user's dataset's; empty where some are others'."""
     left = [one.dataset for one in installed.made if hasattr(one, "batch_size") and not _is_native(one)]
     places = [place for dataset in left if (place := lines_of(type(dataset)))]
-    if took < _TOLD or pictures > took / 2 or not places or len(places) < len(left):
-        return []
-    where = ", ".join(dict.fromkeys(places))
-    return [
-        f"gofast: pictures were opened {pictures / took:.0%} of the {duration(took)} that samples took; the "
-        f"rest is your Python: {where}"
-    ]
+    return ", ".join(dict.fromkeys(places)) if len(places) == len(left) else ""
 
 
 def _is_native(loader: Any) -> bool:

@@ -49,6 +49,8 @@ typedef struct {
     // The region's next rows, no more than are left, *stride bytes apart: a pointer to the region's first column of the
     // first one. Valid until the next call. NULL: see fault.
     const uint8_t *(*rows)(void *, int32_t rows, int64_t *stride, gf_fault *);
+    // Leaves out the region's next rows, no more than are left, which saves their pixels; NULL where it would not.
+    void (*skip)(void *, int32_t rows);
     // Ends the picture, whether all rows were taken or not, with the verdict: rows of a file that fails here count for
     // nothing.
     int32_t (*end)(void *, gf_fault *);

@@ -23,6 +23,13 @@ const uint8_t *gf_opened_rows(gf_opened *s, int32_t rows, int64_t *stride, gf_fa
     return at;
 }
 
+int gf_opened_skip(gf_opened *s, int32_t rows) {
+    if (s->format && !s->format->skip) return 0;
+    if (s->format) s->format->skip(s->state, rows);
+    else s->row += rows;
+    return 1;
+}
+
 int32_t gf_opened_end(gf_opened *s, gf_fault *fault) { return s->format ? s->format->end(s->state, fault) : GF_FAULT_NONE; }
 
 int32_t gf_opened_read(gf_opened *s, gf_box region, uint8_t *at, int64_t stride, gf_fault *fault) {

@@ -24,6 +24,9 @@ int32_t gf_opened_start(gf_opened *, gf_box region, gf_fault *fault);
 // The region's next rows, at most GF_FORMAT_ROWS, as RGBX; valid until the next call. NULL: see fault.
 const uint8_t *gf_opened_rows(gf_opened *, int32_t rows, int64_t *stride, gf_fault *fault);
 
+// Leaves out the region's next rows. 0 where that would save nothing: then it has not.
+int gf_opened_skip(gf_opened *, int32_t rows);
+
 // The verdict on the file: 0, or a fault's code.
 int32_t gf_opened_end(gf_opened *, gf_fault *fault);
 

@@ -26,11 +26,18 @@ typedef struct {
     gf_zstream z;
     int ready; // z is
     store filtered; // a row of zeros, then all rows with their filter bytes
-    store picture;
-    store line; // pixels of one row of a pass
+    store picture; // of an interlaced one, all pixels
+    store line;    // pixels of one row of a pass, or of the rows of one call
     store stream; // image data of several chunks, end to end
     gf_quick quick;
     gf_png_look look;
+    // The picture that is open.
+    const uint8_t *rows; // undone, with their filter bytes; NULL: `picture` has it
+    size_t row;          // bytes of one of them
+    int bits;            // of a pixel
+    uint32_t width;
+    gf_box region;
+    int32_t at; // the region's next row
 } gf_png;
 
 // The rows of a pass of Adam7, or of the whole picture.
@@ -183,7 +190,8 @@ static int inflate_rows(gf_chunks *c, const pass *passes, int count, uint8_t *ro
     }
 }
 
-// Undoes the filters and makes pixels.
+// Undoes the filters, and makes pixels of an interlaced picture: those of others are made when they are asked for, close to
+// their use. That saved 30 us of 94 of a mask of 500 x 375.
 static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bits, uint8_t *rows, const uint8_t *zeros) {
     int pixel = bits < 8 ? 1 : bits / 8;
     const gf_png_unfilter_fn *unfilter = gf_png_unfilter(FASTEST, pixel);
@@ -194,11 +202,8 @@ static int finish(gf_png *p, gf_chunks *c, const pass *passes, int count, int bi
             if (rows[0] > 4) return gf_png_fail(c, GF_FAULT_FORMAT, c->at, "unknown filter when reading image file");
             if (rows[0]) unfilter[rows[0]](rows + 1, above, s->row, pixel);
             above = rows + 1;
+            if (!c->interlaced) continue;
             uint8_t *to = p->picture.data + stride * (s->y + (size_t)y * s->step_y);
-            if (!c->interlaced) {
-                gf_png_expand(&p->look, FASTEST, above, to, s->width);
-                continue;
-            }
             // Not in place: the kernels write up to three more pixels, and these may be finished already.
             gf_png_expand(&p->look, FASTEST, above, p->line.data, s->width);
             to += 4 * (size_t)s->x;
@@ -220,7 +225,7 @@ static int check(gf_chunks *c, int64_t max_pixels) {
     return 0;
 }
 
-static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) {
+static int decode(gf_png *p, gf_chunks *c, int indices, int64_t max_pixels, gf_picture *out) {
     static const uint8_t bands[7] = {1, 0, 3, 1, 2, 0, 4};
     int code = gf_png_head(c);
     if (!code) code = check(c, max_pixels);
@@ -237,8 +242,8 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
     // So small a file cannot hold all rows, but Pillow may still accept it with missing rows.
     if (size > UINT32_MAX || size / MAX_EXPANSION > c->n) return gf_png_fail(c, GF_FAULT_UNSUPPORTED, c->at, "less data than pixels");
     size_t stride = (size_t)c->width * 4, ahead = (widest + GF_FORMAT_SLACK + 63) / 64 * 64;
-    if (!need(&p->filtered, ahead + size + GF_FORMAT_SLACK) || !need(&p->picture, stride * c->height + GF_FORMAT_SLACK) ||
-        !need(&p->line, stride + GF_FORMAT_SLACK) || !restart(p, c->libz))
+    if (!need(&p->filtered, ahead + size + GF_FORMAT_SLACK) || (c->interlaced && !need(&p->picture, stride * c->height + GF_FORMAT_SLACK)) ||
+        !need(&p->line, GF_FORMAT_ROWS * stride + GF_FORMAT_SLACK) || !restart(p, c->libz))
         return gf_png_fail(c, GF_FAULT_MEMORY, -1, "memory is short");
     uint8_t *rows = p->filtered.data + ahead;
     memset(p->filtered.data, 0, ahead);
@@ -258,12 +263,47 @@ static int decode(gf_png *p, gf_chunks *c, int64_t max_pixels, gf_picture *out) 
     // Pillow looks up the clear entry's colour in the missing palette.
     if (c->colour == 3 && !c->palette && c->transparent_index) return gf_png_fail(c, GF_FAULT_FORMAT, c->at, "transparency without a palette");
 
-    gf_png_look_at(&p->look, c->depth, c->colour, c->palette, c->palette_bytes / 3);
+    if (indices && c->colour == 3) gf_png_look_at_indices(&p->look, c->depth);
+    else gf_png_look_at(&p->look, c->depth, c->colour, c->palette, c->palette_bytes / 3);
     code = finish(p, c, passes, count, bits, rows, p->filtered.data);
     if (code) return code;
-    memset(p->picture.data + stride * c->height, 0, GF_FORMAT_SLACK);
-    *out = (gf_picture){p->picture.data, (int64_t)stride, (int32_t)c->width, (int32_t)c->height};
+    if (c->interlaced) memset(p->picture.data + stride * c->height, 0, GF_FORMAT_SLACK);
+    p->rows = c->interlaced ? NULL : rows;
+    p->row = passes[0].row + 1;
+    p->bits = bits;
+    p->width = c->width;
+    *out = (gf_picture){.width = (int32_t)c->width, .height = (int32_t)c->height};
     return 0;
+}
+
+static int32_t start(void *state, gf_box region, gf_fault *fault) {
+    gf_png *p = state;
+    (void)fault;
+    p->region = region;
+    p->at = region.y;
+    return 0;
+}
+
+static const uint8_t *rows(void *state, int32_t rows, int64_t *stride, gf_fault *fault) {
+    gf_png *p = state;
+    (void)fault;
+    size_t x = (size_t)p->region.x, y = (size_t)p->at, whole = 4 * (size_t)p->width;
+    p->at += rows;
+    *stride = (int64_t)whole;
+    if (!p->rows) return p->picture.data + y * whole + 4 * x;
+    size_t before = p->bits < 8 ? x : 0; // pixels that share bytes with others are made from the row's begin
+    const uint8_t *from = p->rows + y * p->row + 1 + (x - before) * (size_t)p->bits / 8;
+    uint8_t *to = p->line.data;
+    for (int32_t k = 0; k < rows; k++, from += p->row, to += whole) gf_png_expand(&p->look, FASTEST, from, to, before + (size_t)p->region.width);
+    memset(to, 0, GF_FORMAT_SLACK);
+    return p->line.data + 4 * before;
+}
+
+static void skip(void *state, int32_t rows) { ((gf_png *)state)->at += rows; }
+
+static int32_t end(void *state, gf_fault *fault) {
+    (void)state, (void)fault;
+    return 0; // begin has seen all of it
 }
 
 static int32_t begin(void *state, const gf_sample_bytes *file, int64_t max_pixels, gf_picture *out, gf_fault *fault) {
@@ -275,7 +315,7 @@ static int32_t begin(void *state, const gf_sample_bytes *file, int64_t max_pixel
     if (!c.libz) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, -1, "zlib was not found");
     if (n < 8 || memcmp(data, signature, 8)) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, 0, "not a PNG file");
     if (!restart(p, c.libz)) return gf_png_fail(&c, GF_FAULT_MEMORY, -1, "memory is short");
-    int code = decode(p, &c, max_pixels, out);
+    int code = decode(p, &c, file->indices != 0, max_pixels, out);
     // Pillow tries its other decoders on a broken PNG file. The one for Photo CD needs no other signature.
     if (code == GF_FAULT_FORMAT && n >= 2052 && !memcmp(data + 2048, "PCD_", 4)) return gf_png_fail(&c, GF_FAULT_UNSUPPORTED, 0, "maybe a Photo CD");
     return code;
@@ -283,5 +323,5 @@ static int32_t begin(void *state, const gf_sample_bytes *file, int64_t max_pixel
 
 const gf_picture_format gf_png_format = {
     .name = "png", .magic = "\x89PNG\r\n\x1a\n", .variable = "GOFAST_LIBZ", .load = gf_libz_load,
-    .size = size, .make = new, .free = drop, .held = held, .begin = begin,
+    .size = size, .make = new, .free = drop, .held = held, .begin = begin, .start = start, .rows = rows, .skip = skip, .end = end,
 };

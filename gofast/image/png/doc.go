@@ -4,6 +4,7 @@
 // image data. Whatever it is not sure of is ErrUnsupported, and Pillow's to
 // decode.
 //
+//	header.c    the header of a plain file, by itself
 //	chunks.c    the chunks before and after the image data, as PngImagePlugin.py reads them
 //	libz.c      finds zlib at run time; nothing is linked
 //	decode.c    the state, inflating, Adam7

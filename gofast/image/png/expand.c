@@ -16,6 +16,12 @@ void gf_png_look_at(gf_png_look *look, int depth, int colour, const uint8_t *pal
     }
 }
 
+void gf_png_look_at_indices(gf_png_look *look, int depth) {
+    look->depth = depth;
+    look->colour = depth == 8 ? 0 : 3; // a byte is grey already, which needs no table
+    for (uint32_t i = 0; i < 256; i++) look->table[i] = rgbx(i, i, i);
+}
+
 static inline void put(uint8_t *pixels, size_t i, uint32_t v) { memcpy(pixels + 4 * i, &v, 4); }
 
 // Pixels of 1, 2 or 4 bits, the leftmost in the high bits.

@@ -17,9 +17,9 @@ import (
 	_ "github.com/gofast-org/gofast/gofast/source/reader"
 )
 
-// Package kerneltest includes it; TestHeadersRebuildTheirUsers says what this is for.
+// Packages kerneltest and pybind include these; TestHeadersRebuildTheirUsers says what this is for.
 //
-//go:embed rows.h
+//go:embed rows.h png.h header.h
 var _ embed.FS
 
 // Format is gf_png_format.

@@ -23,6 +23,9 @@ typedef struct {
 // Fills the table: palette of `entries` whole colours for colour type 3, else ignored.
 void gf_png_look_at(gf_png_look *, int depth, int colour, const uint8_t *palette, uint32_t entries);
 
+// The same, of pixels that are their numbers in the palette.
+void gf_png_look_at_indices(gf_png_look *, int depth);
+
 // Makes n pixels of a row. row and pixels have 16 bytes of slack.
 void gf_png_expand(const gf_png_look *, int variant, const uint8_t *row, uint8_t *pixels, size_t n);
 

@@ -112,6 +112,9 @@ void gf_resize_push(gf_resize *r, const uint8_t *rgbx);
 // Returns 1 and the next row of the window, r->x.count values a plane with GF_RESIZE_SLACK readable bytes after them,
 // valid until the next call; or 0.
 int gf_resize_pull(gf_resize *r, const uint8_t *planes[3]);
+// How many of the next source rows are not needed, as those between nearest neighbours; so many may be left out.
+int32_t gf_resize_idle(const gf_resize *r);
+void gf_resize_skip(gf_resize *r, int32_t rows);
 void gf_resize_free(gf_resize *r);
 
 // The variant that GF_RESIZE_BEST means here.

@@ -99,6 +99,13 @@ void gf_resize_push(gf_resize *r, const uint8_t *rgbx) {
     else KERNELS[kernel(&r->x)].horizontal(&r->x, rgbx, slot(r, row), r->plane_bytes);
 }
 
+int32_t gf_resize_idle(const gf_resize *r) {
+    int32_t idle = r->next_out < r->y.count ? r->y.keep[r->next_out] - r->next_in : 0;
+    return idle > 0 ? idle : 0;
+}
+
+void gf_resize_skip(gf_resize *r, int32_t rows) { r->next_in += rows; }
+
 // The next output row of the vertical pass; NULL while source rows are missing.
 static const uint8_t *pull_vertical(gf_resize *r, uint8_t *out) {
     int32_t i = r->next_out;

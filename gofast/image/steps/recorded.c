@@ -143,6 +143,12 @@ static int32_t fill(gf_canvas *c, const int32_t w[4], const void *colour) {
     return code;
 }
 
+// The decoder has done it: see lazy.c.
+static int32_t indices(gf_canvas *c, const int32_t w[4], const void *more) {
+    (void)c, (void)w, (void)more;
+    return GF_FAULT_NONE;
+}
+
 // By kind: what does it, and how many bytes more it is given.
 static const struct {
     int32_t (*run)(gf_canvas *, const int32_t w[4], const void *more);
@@ -160,6 +166,7 @@ static const struct {
     [GF_RECORDED_LEVELS] = {levels},
     [GF_RECORDED_PAD] = {pad, 16},
     [GF_RECORDED_FILL] = {fill, 16},
+    [GF_RECORDED_INDICES] = {indices},
 };
 
 // Takes what belongs to operation *i out of those behind it, which are then done. 0 where it is not there.

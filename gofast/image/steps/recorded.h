@@ -20,6 +20,7 @@ enum {
     GF_RECORDED_LEVELS,      // [GF_LEVELS_...]
     GF_RECORDED_PAD,         // [left, top, right, bottom]; 0xBBGGRR more
     GF_RECORDED_FILL,        // [x, y, width, height], inside: becomes one colour; 0xBBGGRR more
+    GF_RECORDED_INDICES,     // the first: of a picture with a palette, its numbers are the pixels; three channels, all equal
     GF_RECORDED_MORE,        // 16 bytes that belong to the operation before
     GF_RECORDED_KINDS
 };

@@ -14,6 +14,7 @@ typedef struct {
     size_t size;
     size_t length; // of the whole sample
     uint32_t comes_again; // 1: for certain, since it is one of a dataset that has epochs
+    uint32_t indices;     // 1: of a picture with a palette, its numbers instead of the colours
 } gf_sample_bytes;
 
 typedef struct gf_reader gf_reader;

@@ -197,6 +197,10 @@ class Capsule(Protocol):
         """Width, height and components of a file of that length, which begins with data, and where the header
         ends; None where Pillow must read it."""
 
+    def png_header(self, data: bytes, /) -> tuple[int, int, int, int, int, int, int] | None:
+        """Of a plain file, all of it: width, height, depth, colour, where its palette lies, of how many
+        bytes, and where the header ends; None where Pillow must read it."""
+
     def make_pixels(
         self, picture: Picture, width: int, height: int, channels: int, pass_order: int, max_pixels: int, /
     ) -> bytes | tuple[int, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -58,23 +57,15 @@ _places = Patches(
 )
 
 
-_modules = 0  # that were imported when it was last looked
-
-
 def follow() -> None:
     """Lets each Compose that is imported by now, and Pillow's functions, look for lazy images."""
-    global _modules
-    if len(sys.modules) != _modules:  # the rest takes 15 us, of 100 to open a picture
-        _modules = len(sys.modules)
-        functions.follow()
-        conversions.follow()
-        _places.follow()
+    functions.follow()
+    conversions.follow()
+    _places.follow()
 
 
 def leave() -> None:
     """Puts their own functions back."""
-    global _modules
-    _modules = 0
     functions.leave()
     conversions.leave()
     _places.leave()
@@ -92,19 +83,19 @@ class _Compiled:
         wraps: whether the first tensor is a tv_tensors.Image.
     """
 
-    def __init__(self, compose: object) -> None:
+    def __init__(self, compose: object, channels: int) -> None:
         self.stamp = PlanStamp(compose)
         self.program: LazyProgram | None = None
         self.begin: PictureProgram | None = None
         self.ending: Suffix | None = None
         self.wraps = False
-        start, drawn = State(refuses=True), picture_draws.rounding() is not None
+        start, drawn = State(refuses=True, channels=channels), picture_draws.rounding() is not None
         self.plan: Plan = compile(compose, handed=True, drawn=drawn, start=start)
         plan, crops = self.plan, len(self.plan.shape or ()) > 3
         a_tensor = plan.native_part and plan.hands_over != "pil" and plan.shape is not None
         if a_tensor and (not crops or (plan.strides == "chw" and plan.hands_over == "tensor")):
             self.program = LazyProgram(self.plan)
-        else:
+        elif channels == 3:
             members: list[Any] = list(transforms.leaves(compose))
             if any(member is compose for member in members):
                 return
@@ -118,6 +109,7 @@ class _Compiled:
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
+_compiled_grey: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()  # for mode L
 
 
 class _Contents:
@@ -129,12 +121,12 @@ class _Contents:
     def __init__(self) -> None:
         self._compiled: dict[tuple[Any, ...], tuple[_Compiled, Any] | Reason | None] = {}
 
-    def find(self, compose: Any) -> _Compiled | Reason | None:
+    def find(self, compose: Any, channels: int) -> _Compiled | Reason | None:
         """The plan of an equal Compose; why it cannot be native; None of one that was not seen twice."""
         made_of = content(compose)
         if made_of is None or path_cache.current is not None:
             return None
-        key, own = made_of
+        key, own = (channels, made_of[0]), made_of[1]
         if key not in self._compiled:
             if len(self._compiled) == _MOST_CONTENTS:
                 self._compiled.clear()
@@ -148,7 +140,7 @@ class _Contents:
                 reason = self._compiled[key] = compile(compose, handed=True).reason
                 return reason
             copied = copy.deepcopy(compose)
-            found = self._compiled[key] = _Compiled(copied), copied
+            found = self._compiled[key] = _Compiled(copied, channels), copied
         return found[0]
 
 
@@ -159,16 +151,17 @@ _contents = _Contents()
 def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[Any] | None:
     """What the Compose makes of a lazy image; None where its own method must run for reasons that pass."""
     making = untouched(image)
-    if making is None or image.mode != "RGB" or not _is_itself(compose):
+    if making is None or not _is_itself(compose):
         return None
-    compiled = _compiled.get(compose)
+    known, channels = (_compiled, 3) if image.mode == "RGB" else (_compiled_grey, 1)
+    compiled = known.get(compose)
     if compiled is None or not compiled.stamp.holds():
-        found = _contents.find(compose)
+        found = _contents.find(compose, channels)
         if isinstance(found, Reason):
             return _in_python(compose, image, own, found)
         compiled = found
         if compiled is None:
-            compiled = _compiled[compose] = _Compiled(compose)
+            compiled = known[compose] = _Compiled(compose, channels)
     program: LazyProgram | PictureProgram | None = compiled.program or compiled.begin
     by_record: Any = None if program is None else program.by_record(image.size, making)
     if by_record is not None:

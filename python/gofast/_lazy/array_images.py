@@ -1,16 +1,20 @@
-"""Lazy images of arrays: what `Image.fromarray` makes of one that is [height, width, 3] of uint8.
+"""Lazy images of arrays: what `Image.fromarray` makes of one of uint8, [height, width, 3] or [height, width].
 
-Pillow copies such an array at once, and so is done here. One of [height, width] shares its memory with the
-picture, which shows later writes: that stays Pillow's.
+Pillow copies the first at once, and so is done here. The second shares its memory with the picture, which
+shows later writes: it is read where something is made of it, and Pillow's own picture shares it then.
 """
 
 from __future__ import annotations
 
+import os
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from .._core import reason
+from .._core.reason import Reason
 from .lazy_image import LazyImage
 from .opened_image import LazyFactory, shape
 from .pillow_arguments import too_large
@@ -23,18 +27,25 @@ def _lazy_modes() -> tuple[str | None, ...]:
     """Modes that may be given: none where the function is somebody else's; Pillow 11.3 warns of any."""
     if getattr(by_pillow, "__globals__", None) is not vars(Image):
         return ()
-    return (None,) if "deprecate" in by_pillow.__code__.co_names else (None, "RGB")
+    return (None,) if "deprecate" in by_pillow.__code__.co_names else (None, "RGB", "L")
 
 
 _MODES = _lazy_modes()
+_HEADS = {"RGB": b"P6 %d %d 255\n", "L": b"P5 %d %d 255\n"}
 _MOST_MISSES = 8  # pictures in a row that Pillow had to make; so many of the next are its own at once:
 _PAUSE = 256
+_MOST_SITES = 1_000
 
 
-class _Gains:
-    """Whether the last pictures were made natively: one that Pillow makes costs twice what its own does."""
+class _Site:
+    """Where a script makes pictures of arrays, and whether the last ones were made natively.
 
-    def __init__(self) -> None:
+    One that Pillow makes costs twice what its own does.
+    """
+
+    def __init__(self, caller: FrameType) -> None:
+        file = os.path.basename(caller.f_code.co_filename)
+        self._named = f"Image.fromarray in line {caller.f_lineno} of {file}"
         self.misses = self.pause = 0
 
     def missed(self) -> None:
@@ -42,23 +53,35 @@ class _Gains:
         self.misses += 1
         if self.misses == _MOST_MISSES:
             self.misses, self.pause = _MOST_MISSES - 1, _PAUSE
+            text = f"{self._named}: other code than a Compose takes the pixels, so nothing is recorded there"
+            reason.process.note(Reason(text, "picture", "fallback"))
 
 
-gains = _Gains()
+_sites: dict[tuple[CodeType, int], _Site] = {}
 
 
-class _Copy(Source):
-    """Not a file but a copy of an array, as a PPM file has it: the core reads what is left of a picture."""
+def _site(caller: FrameType) -> _Site:
+    place = caller.f_code, caller.f_lasti
+    site = _sites.get(place)
+    if site is None:
+        if len(_sites) == _MOST_SITES:
+            _sites.clear()
+        site = _sites[place] = _Site(caller)
+    return site
 
-    __slots__ = ("_data", "_start")
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        height, width, _ = array.shape
-        self.name, self.size, self.mode, self.state = "", (width, height), "RGB", SourceState.NATIVE
+class _Array(Source):
+    """Not a file but an array, or its copy, as a PPM file: the core reads what is left of a picture."""
+
+    __slots__ = ("_array", "_head", "site")
+
+    def __init__(self, array: np.ndarray[Any, Any], mode: str, site: _Site) -> None:
+        self.site = site
+        height, width = array.shape[:2]
+        self.name, self.size, self.mode, self.state = "", (width, height), mode, SourceState.NATIVE
         self.opened = None
-        head = b"P6 %d %d 255\n" % (width, height)
-        self._start = len(head)
-        self._data = head + (array.data if array.flags.c_contiguous else array.tobytes())
+        self._head = _HEADS[mode] % (width, height)
+        self._array: Any = array if mode == "L" else array.tobytes()
 
     def is_whole(self) -> bool:
         """It is."""
@@ -70,12 +93,15 @@ class _Copy(Source):
 
     def held(self) -> tuple[tuple[int, int] | None, bytes]:
         """See the base class. Nothing is decoded that would be worth keeping."""
-        gains.misses = 0
-        return (0, 0), self._data
+        self.site.misses = 0
+        return (0, 0), self._head + (self._array.data if self.mode == "L" else self._array)
 
-    def rows(self) -> memoryview:
-        """The pixels."""
-        return memoryview(self._data)[self._start :]
+    def made_by_pillow(self) -> Image.Image:
+        """Pillow's own."""
+        if self.mode == "L":
+            image: Image.Image = by_pillow(self._array)
+            return image
+        return Image.frombytes("RGB", self.size, self._array)
 
 
 class LazyArrayImage(LazyImage):
@@ -95,26 +121,33 @@ class LazyArrayImage(LazyImage):
 
     def _make(self, making: LazyFactory) -> None:
         source = making.source
-        assert isinstance(source, _Copy)
-        gains.missed()
-        self.im = Image.frombytes("RGB", source.size, source.rows()).im
+        assert isinstance(source, _Array)
+        source.site.missed()
+        self.im = source.made_by_pillow().im
 
 
-def of_array(array: Any, mode: Any) -> LazyArrayImage | None:
+def of_array(array: Any, mode: Any, caller: FrameType) -> LazyArrayImage | None:
     """A lazy image; None for Pillow's `fromarray`, which makes one, or raises."""
-    if type(array) is not np.ndarray or array.dtype != np.uint8 or array.ndim != 3:
+    site = _site(caller)
+    if site.pause:
+        site.pause -= 1
         return None
-    height, width, channels = array.shape
-    if gains.pause:
-        gains.pause -= 1
+    if type(array) is not np.ndarray or array.dtype != np.uint8 or array.ndim not in (2, 3):
         return None
-    given = (mode is None or type(mode) is str) and mode in _MODES
-    if not given or channels != 3 or too_large(width, height):
+    own = "RGB" if array.ndim == 3 else "L"
+    height, width = array.shape[:2]
+    if not ((mode is None or type(mode) is str) and mode in _MODES and mode in (None, own)):
+        return None
+    if array.shape[2:] not in ((), (3,)) or too_large(width, height):
+        return None
+    if own == "L" and not array.flags.c_contiguous:  # of which Pillow makes a copy
         return None
     new = LazyArrayImage.__new__(LazyArrayImage)
     Image.Image.__init__(new)
-    new._making, new._looked_at = LazyFactory(_Copy(array), b"", "RGB", (width, height)), True
-    shape(new, "RGB", (width, height))
+    new._making, new._looked_at = LazyFactory(_Array(array, own, site), b"", own, (width, height)), True
+    shape(new, own, (width, height))
+    if own == "L":
+        new.readonly = 1
     return new
 
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     _LEVELS,
     _PAD,
     _FILL,
+    _INDICES,
     _MORE,
-) = range(13)
+) = range(14)
 # Classes of ImageEnhance, and torchvision's adjust_hue.
 BRIGHTNESS, CONTRAST, COLOR, SHARPNESS, HUE = range(5)
 EQUALIZE, AUTOCONTRAST = range(2)
@@ -49,6 +50,9 @@ WARPS = {0: 6, 2: 8}  # Image.Transform's AFFINE and PERSPECTIVE: how many numbe
 WARP_FILTERS = (0, 2, 3)  # of Image.Resampling
 
 GREY = _OPERATION.pack(_GREY, 0, 0, 0, 0)
+INDICES = _OPERATION.pack(
+    _INDICES, 0, 0, 0, 0
+)  # the first: of a picture with a palette, its numbers are the pixels
 
 
 def _more(data: bytes) -> bytes:
@@ -163,6 +167,12 @@ def _greyed(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Imag
     return image.convert("L")
 
 
+def _indices(image: Image.Image, words: Sequence[int], more: bytes) -> Image.Image:
+    from PIL import Image
+
+    return Image.frombytes("L", image.size, image.tobytes())
+
+
 def _of_mode(image: Image.Image, colour: tuple[int, ...]) -> tuple[Image.Image, Any]:
     """The picture, and a colour of its mode. It was RGB when a colour was recorded that is not grey."""
     if image.mode == "L" and len(set(colour)) > 1:
@@ -239,12 +249,13 @@ _REPLAYED: dict[int, tuple[Callable[[Image.Image, Sequence[int], bytes], Image.I
     _LEVELS: (_levelled, 0),
     _PAD: (_padded, _COLOUR.size),
     _FILL: (_filled, _COLOUR.size),
+    _INDICES: (_indices, 0),
 }
 
 
 def replay(image: Image.Image, chain: bytes, mode: str) -> Image.Image:
     """The same by Pillow, to a picture of this mode. One of another mode than RGB and L becomes RGB first."""
-    if image.mode not in ("RGB", "L", mode):
+    if image.mode not in ("RGB", "L", mode) and not chain.startswith(INDICES):
         image = image.convert("RGB")
     for i, (kind, *words) in enumerate(_OPERATION.iter_unpack(chain), 1):
         if kind != _MORE:

@@ -16,6 +16,7 @@ from . import chain as chains
 from . import pillow_arguments
 from .lazy_image import LazyImage
 from .opened_image import LazyFactory
+from .palette_image import LazyPaletteImage
 from .patches import Own, Patches
 
 # What is behind the chain of a picture that ImageEnhance blends with it.
@@ -119,7 +120,9 @@ def _expand(own: Own) -> Own:
     @functools.wraps(own)
     def expand(image: Any, border: Any = 0, fill: Any = 0) -> Image.Image:
         operation, size = b"", (0, 0)
-        if type(image) is LazyImage and image._lazy is not None and "transparency" not in image.info:
+        if type(image) is LazyPaletteImage and type(fill) is int and 0 <= fill <= 255:
+            return image.expanded(border, fill, own) or own(image, border, fill)
+        if type(image) is LazyImage and image._lazy is not None and not image._is_transparent():
             operation, size = pillow_arguments.pad(image, border, fill)
         lazy = _lazy(image) if operation else None
         if lazy is None:
@@ -179,7 +182,8 @@ def _kernels_of_hue() -> dict[type, Own]:
 
 def follow() -> None:
     """Lets what is imported by now look for lazy images."""
-    _places.follow()
+    if not _places.follow():
+        return
     kernels = _kernels_of_hue()
     own = kernels.get(Image.Image)
     if own is not None and LazyImage not in kernels and own.__module__.endswith("._functional_pil"):

@@ -77,8 +77,13 @@ class LazyImage(OpenedImage):
         self._info = info
 
     def _is_transparent(self) -> bool:
-        """Whether a colour of it is transparent: of a JPEG none is."""
+        """Whether a colour of it is transparent: where Pillow has not read the header, none is."""
         return self._info is not None and "transparency" in self._info
+
+    @property
+    def _channels(self) -> int:
+        """How many bytes of a pixel numpy sees."""
+        return 3 if self.mode == "RGB" else 1
 
     # -- the pixels --------------------------------------------------------------
 
@@ -136,13 +141,13 @@ class LazyImage(OpenedImage):
         self._settle()
 
     def _make(self, making: LazyFactory) -> None:
-        grey, pixels = making.mode == "L", None
+        one, pixels = making.mode in ("L", "P"), None
         if making.draft is None:
-            pixels = making.source.pixels(making.chain, making.size, 1 if grey else 4)
+            pixels = making.source.pixels(making.chain, making.size, 1 if one else 4)
         if pixels is None:
             made = making.source.by_pillow(making.chain, making.mode, making.draft)
         else:
-            made = Image.frombytes(making.mode, making.size, pixels, "raw", "L" if grey else "RGBX")
+            made = Image.frombytes(making.mode, making.size, pixels, "raw", making.mode if one else "RGBX")
         self._looked_at = True
         self._settle()
         self._im, self._making = made.im, None
@@ -191,7 +196,7 @@ class LazyImage(OpenedImage):
             self._make_as_it_shows(args)
             return super().tobytes(encoder_name, *args)
         self._array_given = True  # who asks again is given a PIL image: nothing is decoded a third time
-        pixels = lazy.source.pixels(lazy.chain, self.size, 1 if self.mode == "L" else 3)
+        pixels = lazy.source.pixels(lazy.chain, self.size, self._channels)
         return super().tobytes() if pixels is None else pixels
 
     def _make_as_it_shows(self, args: tuple[Any, ...]) -> None:
@@ -203,8 +208,7 @@ class LazyImage(OpenedImage):
     # -- what is recorded ----------------------------------------------------------
 
     def _then(self, lazy: LazyFactory, operation: bytes, size: tuple[int, int], mode: str) -> LazyImage:
-        new = LazyImage.__new__(LazyImage)
-        Image.Image.__init__(new)
+        new = self._blank(mode)
         new._making, new._looked_at = LazyFactory(lazy.source, lazy.chain + operation, mode, size), True
         shape(new, mode, size)
         if self._info is None:
@@ -212,6 +216,12 @@ class LazyImage(OpenedImage):
             return new
         copied = getattr(self, "_copy_info", None)  # Pillow 12.1
         new.info = self.info.copy() if copied is None else copied()
+        return new
+
+    def _blank(self, mode: str) -> LazyImage:
+        """Another picture, of that mode."""
+        new = LazyImage.__new__(LazyImage)
+        Image.Image.__init__(new)
         return new
 
     def copy(self) -> Image.Image:

@@ -19,15 +19,27 @@ from .._core.stamp import Stamp
 from .lazy_image import LazyImage
 from .open_file import OpenFile, make_room
 from .other_modes import OTHERS, LazyOtherMode
+from .palette_image import LazyPaletteImage, colours_of, has_usual_length
 from .source import MAX_FILE_BYTES, Source, Unread, counts
 
 _HEAD_BYTES = 16 << 10  # headers are longer where they have a small picture, or a profile
-_MODES = {1: "L", 3: "RGB"}  # by the components
-_NO_JPEGS = frozenset(["BMP", "DIB", "GIF", "PPM", "PNG", "WEBP"])  # Pillow's formats that refuse a JPEG
+_MOST_PNG = 256 << 10  # of which all is looked through
+_MODES = {1: "L", 3: "RGB"}  # of a JPEG, by the components
+# Of a PNG, by its colour type: what Pillow makes of that, but for grey of 1 and 16 bits.
+_MODES_OF_PNG = {0: "L", 2: "RGB", 3: "P", 4: "LA", 6: "RGBA"}
+_KINDS = {"RGB": LazyImage, "L": LazyImage, "P": LazyPaletteImage, **dict.fromkeys(OTHERS, LazyOtherMode)}
+# Pillow's formats that refuse each other's files.
+_REFUSE = frozenset(["BMP", "DIB", "GIF", "JPEG", "PPM", "PNG", "WEBP"])
 # Those that read the file first, and refuse it all the same. Not PCD and Spider: one is known by bytes in the
 # middle, the other by numbers that a JPEG may have too.
 _READERS = {name: f"PIL.{name.title()}ImagePlugin" for name in ("IM", "IMT", "IPTC", "TGA")}
 _as_given: list[bool] = []  # what the first path has shown
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_OURS: dict[str, Any] = {
+    "JPEG": (JpegImagePlugin.jpeg_factory, JpegImagePlugin._accept),
+    "PNG": (PngImagePlugin.PngImageFile, PngImagePlugin._accept),
+}
 
 by_pillow = Image.open  # as it was before anybody put something in its place
 
@@ -57,7 +69,7 @@ def _opened(fp: Any, mode: Any, formats: Any) -> Image.Image:
 
 
 def of_unread(fp: Any) -> LazyImage | None:
-    """A lazy image of a JPEG whose header the core reads, a fifth of Pillow's time; None for Pillow's open.
+    """A lazy image of a JPEG or PNG whose header the core reads; None for Pillow's open, which takes longer.
 
     Args:
         fp: a path, or a file object, which then stands where Pillow leaves it.
@@ -78,16 +90,25 @@ def _of_path(path: str) -> LazyImage | None:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         head = os.read(fd, min(max(_HEAD_BYTES, buffer), info.st_size))
-        found = _header(path, head, info.st_size)
-        if found is not None:
-            end, at = found[0].scan, os.path.abspath(path)
-            buffered = head[:buffer] if end <= buffer else b""
-            opened = OpenFile(head[:end], 0, fd, buffered, path=at, stamp=Stamp.of(info))
+        if head.startswith(_PNG) and len(head) < info.st_size <= _MOST_PNG:
+            head += os.read(fd, info.st_size)
+        unread = _header(path, head, info.st_size)
+        if unread is not None:
+            end, at = len(unread.head), os.path.abspath(path)
+            start = 0 if unread.scan else end  # Pillow goes back to the begin of a JPEG
+            if end > buffer and start:
+                return None  # who knows what Python's buffer has
+            buffered = head[start:buffer] if end <= buffer else b""
+            opened = OpenFile(unread.head, start, fd, buffered, path=at, stamp=Stamp.of(info))
             fd = -1
     finally:
         if fd >= 0:
             os.close(fd)
-    return None if found is None else LazyImage(Source(found[0], opened), found[0], None)
+    return None if unread is None else _lazy(unread, opened)
+
+
+def _lazy(unread: Unread, opened: OpenFile) -> LazyImage:
+    return _KINDS[unread.mode](Source(unread, opened), unread, None)
 
 
 def _buffer_bytes(info: os.stat_result) -> int:
@@ -101,18 +122,20 @@ def _of_file(file: io.BufferedReader | io.BytesIO) -> LazyImage | None:
         return None
     file.seek(0)
     head = file.peek() if isinstance(file, io.BufferedReader) else file.read(_HEAD_BYTES)
-    if not head.startswith(b"\xff\xd8\xff"):
+    is_png = head.startswith(_PNG) and size <= _MOST_PNG
+    if not is_png and not head.startswith(b"\xff\xd8\xff"):
         return None
-    found = _header("", head, size)
-    if found is None and len(head) < min(_HEAD_BYTES, size):
-        found = _header("", file.read(_HEAD_BYTES), size)
-    if found is None:
+    if is_png and isinstance(file, io.BytesIO):
+        head = file.getvalue()
+    unread = _header("", head, size)
+    if unread is None and not is_png and len(head) < min(_HEAD_BYTES, size):
+        unread = _header("", file.read(_HEAD_BYTES), size)
+    if unread is None:
         return None
-    unread = found[0]
-    file.seek(unread.scan)
+    file.seek(len(unread.head))
     path, stamp = _named(file)
-    opened = OpenFile(unread.head, 0, file, own=False, path=path, stamp=stamp)
-    return LazyImage(Source(unread, opened), unread, None)
+    start = 0 if unread.scan else len(unread.head)
+    return _lazy(unread, OpenFile(unread.head, start, file, own=False, path=path, stamp=stamp))
 
 
 def _named(file: Any) -> tuple[str, Stamp] | tuple[None, None]:
@@ -125,33 +148,55 @@ def _named(file: Any) -> tuple[str, Stamp] | tuple[None, None]:
     return None, None
 
 
-def _header(name: str, data: bytes, size: int) -> tuple[Unread, int] | None:
-    """What the core reads, and where it ends."""
-    made = codecs.capsule().jpeg_header(data, size) if _is_pillows_turn(data) else None
+def _header(name: str, data: bytes, size: int) -> Unread | None:
+    """What the core reads of a file of that size, which begins with that data."""
+    unread = _header_of_png(name, data, size) if data.startswith(_PNG) else _header_of_jpeg(name, data, size)
+    most = Image.MAX_IMAGE_PIXELS
+    return None if unread is None or (most and unread.size[0] * unread.size[1] > most) else unread
+
+
+def _header_of_jpeg(name: str, data: bytes, size: int) -> Unread | None:
+    made = codecs.capsule().jpeg_header(data, size) if _is_pillows_turn("JPEG", data) else None
     if made is None or made[2] not in _MODES:
         return None
     width, height, components, end = made
-    if Image.MAX_IMAGE_PIXELS is not None and width * height > Image.MAX_IMAGE_PIXELS:
+    return Unread(JpegImagePlugin.JpegImageFile, name, (width, height), _MODES[components], data[:end])
+
+
+def _header_of_png(name: str, data: bytes, size: int) -> Unread | None:
+    made = None
+    if len(data) == size and _is_pillows_turn("PNG", data):
+        made = codecs.capsule().png_header(data)
+    if made is None:
         return None
-    return Unread(name, (width, height), _MODES[components], data[:end]), end
+    width, height, depth, colour, at, bytes_of_palette, end = made
+    mode, colours = _MODES_OF_PNG[colour], b""
+    if mode == "L" and depth == 16:
+        return None
+    if mode == "L" and depth == 1:
+        mode = "1"
+    if mode == "P":
+        if not has_usual_length(bytes_of_palette):
+            return None
+        colours = data[at : at + bytes_of_palette]
+    return Unread(PngImagePlugin.PngImageFile, name, (width, height), mode, data[:end], colours)
 
 
-def _is_pillows_turn(data: bytes) -> bool:
-    """Whether Pillow would give this JPEG to its own class: others register formats too.
+def _is_pillows_turn(kind: str, data: bytes) -> bool:
+    """Whether Pillow would give this file to its own class: others register formats too.
 
     It asks each format, in the order in which they were imported: TIFF's first where a script imports that.
     """
-    if "JPEG" not in Image.ID:
+    if kind not in Image.ID:
         Image.preinit()
-    ours = JpegImagePlugin.jpeg_factory, JpegImagePlugin._accept
-    if "JPEG" not in Image.ID or Image.OPEN.get("JPEG") != ours:
+    if kind not in Image.ID or Image.OPEN.get(kind) != _OURS[kind]:
         return False
-    before = Image.ID[: Image.ID.index("JPEG")]
-    return not any(name not in _NO_JPEGS and _may_take(name, data[:16]) for name in before)
+    before = Image.ID[: Image.ID.index(kind)]
+    return not any(name not in _REFUSE and _may_take(name, data[:16]) for name in before)
 
 
 def _may_take(name: str, prefix: bytes) -> bool:
-    """Whether a format takes a JPEG that begins so, or would have to read more of it to know."""
+    """Whether a format takes a file that begins so, or would have to read more of it to know."""
     factory, accept = Image.OPEN[name]
     if accept is None:
         return getattr(factory, "__module__", "") != _READERS.get(name)
@@ -174,10 +219,12 @@ def _names_as_given(path: str) -> bool:
 
 def of_pillows(image: Image.Image) -> LazyImage | None:
     """A lazy image for one that Pillow has just opened, or None. It has its file then."""
-    kind = LazyImage if image.mode in ("RGB", "L") else LazyOtherMode if image.mode in OTHERS else None
+    kind = _KINDS.get(image.mode)
     if type(image) not in _FORMATS or kind is None or "transparency" in image.info:
         return None
     assert isinstance(image, ImageFile.ImageFile)
+    if image.mode == "P" and not colours_of(image):
+        return None
     stream = image.fp
     if stream is None:
         return None

@@ -24,17 +24,24 @@ class Patches:
     def __init__(self, makers: Mapping[str, Callable[[Own], Own]]) -> None:
         self._makers = makers
         self._wrapped: dict[str, tuple[Any, Own]] = {}
+        self._seen = 0  # how many modules there were, when all that were there were whole
         self._renew()
         _all.add(self)
 
     def _renew(self) -> None:
         self._lock = threading.RLock()  # in a forked child: another thread may have held it
 
-    def follow(self) -> None:
-        """Wraps what is imported by now. What somebody has replaced already stays as it is."""
-        if len(self._wrapped) == len(self._makers):
-            return
+    def follow(self) -> bool:
+        """Wraps what is imported by now. What somebody has replaced already stays as it is.
+
+        Returns:
+            Whether it has looked: more was imported.
+        """
+        modules = len(sys.modules)
+        if modules == self._seen:
+            return False
         with self._lock:
+            self._seen = modules
             for place, maker in self._makers.items():
                 module, path, defined = (*place.split(":"), "")[:3]
                 *around, name = path.split(".")
@@ -42,9 +49,12 @@ class Patches:
                 for each in around:
                     home = getattr(home, each, None)
                 own = None if home is None or place in self._wrapped else vars(home).get(name)
+                if module in sys.modules and own is None and place not in self._wrapped:
+                    self._seen = 0  # it is being imported
                 if own is not None and own.__module__ == (defined or module):
                     self._wrapped[place] = home, own
                     setattr(home, name, maker(own))
+        return True
 
     def leave(self) -> None:
         """Puts the functions back."""
@@ -54,6 +64,7 @@ class Patches:
                 if getattr(vars(home)[name], "__wrapped__", None) is own:
                     setattr(home, name, own)
             self._wrapped.clear()
+            self._seen = 0
 
 
 _all: weakref.WeakSet[Patches] = weakref.WeakSet()

@@ -83,7 +83,9 @@ def pad(image: Image.Image, border: Any, colour: Any) -> tuple[bytes, tuple[int,
     if unusual(*size):
         return b"", size
     try:
-        return chains.pad((left, top, right, bottom), _colour(image.mode, colour)), size
+        if image.mode != "P":  # of such a picture it is a number, three times
+            colour = _colour(image.mode, colour)
+        return chains.pad((left, top, right, bottom), colour), size
     except (TypeError, ValueError, OverflowError):
         return b"", size
 

@@ -10,8 +10,6 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from PIL import JpegImagePlugin
-
 from .._core import codecs
 from .._core.spent import Spent
 from .._loader.counts import here
@@ -84,20 +82,43 @@ class SourceState(enum.Enum):
 
 
 class Unread:
-    """The header of a JPEG that Pillow has not read: what of its image is known, by the same names."""
+    """A header that Pillow has not read: what of its image is known, by the same names.
 
-    __slots__ = ("filename", "head", "kind", "mode", "size")
-    format, format_description = "JPEG", JpegImagePlugin.JpegImageFile.format_description
+    Attributes:
+        kind: Pillow's class for it.
+        head: that.
+        colours: of its palette: a colour after the other.
+    """
+
+    __slots__ = ("colours", "filename", "head", "kind", "mode", "size")
     _exif = None  # Pillow would not look into it yet
 
-    def __init__(self, filename: Any, size: tuple[int, int], mode: str, head: bytes) -> None:
-        self.kind = JpegImagePlugin.JpegImageFile
-        self.filename, self.size, self.mode, self.head = filename, size, mode, head
+    def __init__(
+        self,
+        kind: type[ImageFile.ImageFile],
+        filename: Any,
+        size: tuple[int, int],
+        mode: str,
+        head: bytes,
+        colours: bytes = b"",
+    ) -> None:
+        self.kind, self.filename, self.size, self.mode = kind, filename, size, mode
+        self.head, self.colours = head, colours
+
+    @property
+    def format(self) -> str | None:
+        """Pillow's name."""
+        return self.kind.format
+
+    @property
+    def format_description(self) -> str | None:
+        """What Pillow says that it is."""
+        return self.kind.format_description
 
     @property
     def scan(self) -> int:
-        """Where the first scan's bits begin."""
-        return len(self.head)
+        """Where the first scan's bits of a JPEG begin; 0 of other files."""
+        return len(self.head) if self.format == "JPEG" else 0
 
     def info(self) -> dict[Any, Any]:
         """What Pillow finds in it."""
@@ -246,13 +267,15 @@ class Source:
         """What the core makes pictures of: all pixels as RGBX, and their size; or the file, and zeros.
 
         A picture that is used again is decoded whole, and kept while it is among the latest: so is at once
-        every picture as long as the last ones were used again.
+        every picture as long as the last ones were used again. Not one with a palette.
         """
         if (whole := self._whole) is not None:
             return self.size, whole
         data = self.data()
         if data is None:
             return None, b""
+        if self.mode == "P":  # made of its numbers, or of its colours
+            return (0, 0), data
         again, self._used = self._used, True
         if again:
             counts.again = min(counts.again + 2, 8)

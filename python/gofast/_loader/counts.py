@@ -136,8 +136,10 @@ class Counts:
     def ended(self, epoch: EpochCounts) -> None:
         """An epoch is over. The first to say so counts it."""
         if self._running.pop(id(epoch), None) is not None:
-            for name, n in epoch.counted().items():
+            counted = epoch.counted()
+            for name, n in counted.items():
                 self.numbers.add(name, n)
+            process.numbers.add("ns", counted["ns"])
 
     def add(self, *, everywhere: bool = True, **numbers: int) -> None:
         """Adds to counters, ``batches=1``: to those of the process too, unless everywhere is False."""

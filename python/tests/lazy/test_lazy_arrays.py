@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 import random
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ from torchvision.transforms import functional, v2
 
 import fresh
 import gofast
+from gofast._core import reason
 from gofast._images import compose_calls
-from gofast._lazy import array_images
+from gofast._lazy import array_images, open_lazy
 from gofast._lazy.array_images import LazyArrayImage
 from picture_chains import chain as torchvisions_chain
 from picture_chains import moves_tensors
@@ -36,7 +38,7 @@ TENSOR = v1.Compose(
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(array_images, "gains", array_images._Gains())
+    monkeypatch.setattr(array_images, "_sites", {})
     monkeypatch.setattr(array_images, "_MOST_MISSES", 1 << 30)
     with gofast.install():
         yield
@@ -121,7 +123,20 @@ def test_it_is_a_copy() -> None:
     grey = values(8, 9)
     shared, theirs = Image.fromarray(grey), OWN(grey)
     grey[:] = 200
-    assert shared.tobytes() == theirs.tobytes() and type(shared) is Image.Image
+    assert shared.tobytes() == theirs.tobytes() and shared.tobytes()[:1] == b"\xc8"
+    grey[:] = 3  # it was made by now
+    assert shared.getpixel((2, 2)) == theirs.getpixel((2, 2)) == 3
+    for image in (shared, theirs):
+        image.putpixel((2, 2), 9)
+    grey[:] = 4
+    assert shared.tobytes() == theirs.tobytes() and grey[2, 2] == 4
+    unseen, small = (
+        Image.fromarray(grey),
+        v1.Compose([v1.CenterCrop(4), v1.ToTensor()]),
+    )
+    first = small(unseen)
+    grey[:] = 5
+    assert type(unseen) is LazyArrayImage and (first * 255 == 4).all() and (small(unseen) * 255 == 5).all()
 
 
 class Own(np.ndarray):  # type: ignore[type-arg]
@@ -268,8 +283,74 @@ def test_pictures_that_pillow_makes_are_its_own_for_a_while(monkeypatch: pytest.
         return type(image) is LazyArrayImage
 
     assert [lazy(np.asarray) for _ in range(5)] == [True, True, True, False, False]
-    array_images.gains.pause = 0
+    (site,) = array_images._sites.values()
+    site.pause = 0
     assert [lazy(np.asarray) for _ in range(2)] == [True, False]
-    array_images.gains.pause = 0
+    assert type(Image.fromarray(array)) is LazyArrayImage  # another place
+    assert any(site._named in why for why in reason.process.numbers("fallback"))
+    site.pause = 0
     assert all(lazy(TENSOR) for _ in range(5))
     assert [lazy(np.asarray) for _ in range(4)] == [True, True, True, False]
+
+
+GREY: list[Any] = [
+    lambda: v1.RandomCrop(24, padding=4),
+    lambda: v1.RandomHorizontalFlip(),
+    lambda: v1.RandomResizedCrop(20),
+    lambda: v1.Resize((30, 700)),
+    lambda: v1.ColorJitter(0.4, 0.4, 0.4, 0.2),
+    lambda: v1.RandomRotation(20),
+    lambda: v1.GaussianBlur(3),
+    lambda: v1.RandomAutocontrast(),
+    lambda: v1.RandomEqualize(),
+    lambda: v1.RandomSolarize(100),
+    lambda: v1.Grayscale(3),
+    lambda: v1.Grayscale(1),
+    lambda: v1.RandomGrayscale(),
+    lambda: v1.RandAugment(),
+    lambda: v1.Pad(2, 7),
+    lambda: v1.RandomPerspective(),
+]
+GREY_ENDS: list[Any] = [
+    lambda: [v1.CenterCrop(18), v1.ToTensor()],
+    lambda: [v1.Resize((21, 1100)), v1.ToTensor(), v1.Normalize([0.5], [0.5])],
+    lambda: [v1.CenterCrop((1, 3)), v1.PILToTensor()],
+    lambda: [v1.Resize((4, 5)), v1.ToTensor(), v1.RandomErasing()],
+    lambda: [v1.CenterCrop(19), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)],
+    lambda: [v1.ToTensor()],
+    lambda: [lambda image: (image.mode, image.tobytes(), image.readonly)],
+]
+
+
+@pytest.mark.daily(30)
+@pytest.mark.parametrize("seed", range(200))
+def test_grey_pictures_in_a_compose(seed: int) -> None:
+    rng = random.Random(seed)
+    steps = [rng.choice(GREY)() for _ in range(rng.randrange(4))]
+    transform = v1.Compose([*steps, *rng.choice(GREY_ENDS)()])
+    array, file = values(rng.choice([28, 40]), rng.choice([28, 600])), io.BytesIO()
+    OWN(array).save(file, "PNG")
+
+    def made(array_image: Any, opened: Any) -> Any:
+        outcomes: list[Any] = []
+        for how in (array_image, opened) * 2:
+            torch.manual_seed(seed)
+            random.seed(seed)
+            try:
+                outcomes.append(transform(how()))
+            except Exception as error:
+                outcomes.append((type(error), str(error)))
+            outcomes.append(torch.get_rng_state())
+        return outcomes
+
+    theirs = made(lambda: OWN(array), lambda: open_lazy.by_pillow(file))
+    assert difference(made(lambda: Image.fromarray(array), lambda: Image.open(file)), theirs) == ""
+
+
+def test_grey_pictures_are_made_natively() -> None:
+    native = compose_calls.counts["native"]
+    for size in (1, 3, 28, 700, 1200):
+        transform = v1.Compose([v1.Resize((size, size)), v1.ToTensor()])
+        grey = values(9, 17)
+        assert torch.equal(transform(Image.fromarray(grey)), transform(OWN(grey)))
+    assert compose_calls.counts["native"] == native + 5

@@ -1,0 +1,60 @@
+"""The last words of `python -m gofast`: whose the loops' time was, and what there is most to gain from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .._core.units import duration
+
+_TOLD = 1.0  # seconds of loops, from which on there is something to say
+_SOME = 0.05  # of the waits: samples of others' code that took less are not what was waited for
+_LITTLE = 0.1  # of the loops' time: who waits no longer for data has other things to look at
+
+
+class Ran(NamedTuple):
+    """What was measured of a script.
+
+    Attributes:
+        loops, waited: seconds of its loops over loaders, and of these, until each batch was there.
+        samples, pictures: processor time, of all processes, in which others' code made samples, and of that
+            what went into pictures.
+        costs: by what ran in Python within a transform that is known, how long.
+        where: the lines of the script that make samples, if that is known.
+        kept: pictures are kept already, by ``cache=``.
+    """
+
+    loops: float = 0.0
+    waited: float = 0.0
+    samples: float = 0.0
+    pictures: float = 0.0
+    costs: Mapping[str, float] = {}
+    where: str = ""
+    kept: bool = False
+
+
+def verdict(ran: Ran) -> str:
+    """One line; empty where nothing took long."""
+    if ran.loops < _TOLD:
+        return ""
+    share = min(ran.waited / ran.loops, 1.0)
+    begin = f"batches were waited for {share:.0%} of the {duration(ran.loops)} that loops took"
+    if share < _LITTLE:
+        return f"{begin}: the rest is your own steps, and faster data would gain no more than that"
+    cache = "" if ran.kept else "; most to gain: python -m gofast --cache memory"
+    if ran.samples < _SOME * ran.waited:
+        return f"{begin}, all of it native" + cache
+    step, took = max(ran.costs.items(), key=lambda cost: cost[1], default=("", 0.0))
+    pictures = min(ran.pictures, ran.samples)
+    transforms = min(sum(ran.costs.values()), ran.samples - pictures)
+    rest = ran.samples - pictures - transforms
+    parts = [(pictures, "pictures"), (transforms, "steps of transforms in Python"), (rest, "your Python")]
+    told = ", ".join(f"{part / ran.samples:.0%} {what}" for part, what in parts if part > 0)
+    most = max(parts)[1]
+    if most == "pictures":
+        gain = cache
+    elif most == "your Python":
+        gain = f"; most to gain: {ran.where}" * bool(ran.where)
+    else:
+        gain = f"; most to gain: {step} ({duration(took)})"
+    return f"{begin}; the samples' {duration(ran.samples)} are {told}{gain}"
