@@ -144,7 +144,7 @@ PyObject *gf_py_kept_place(PyObject *self, PyObject *const *args, Py_ssize_t n) 
 }
 
 // jpeg_header(data, length): of a file of that length, which begins with data: width, height, components, and where the header
-// ends; None where Pillow must read it: it does not end there, says no such thing, or has something that Pillow reads at once.
+// ends, and whether Pillow reads Exif data of it at once; None where only Pillow can: it does not end there, or says no such thing.
 PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     char *data;
@@ -155,8 +155,8 @@ PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n)
     if (length < size) return PyErr_Format(PyExc_ValueError, "a file is no shorter than its beginning");
     gf_jpeg_header header;
     gf_fault fault = {0};
-    if (gf_jpeg_header_read((const uint8_t *)data, (size_t)size, (size_t)length, &header, &fault) || header.asks_exif) Py_RETURN_NONE;
-    return Py_BuildValue("iiin", header.width, header.height, header.components, (Py_ssize_t)header.end);
+    if (gf_jpeg_header_read((const uint8_t *)data, (size_t)size, (size_t)length, &header, &fault)) Py_RETURN_NONE;
+    return Py_BuildValue("iiini", header.width, header.height, header.components, (Py_ssize_t)header.end, header.asks_exif);
 }
 
 // make_pixels(picture, width, height, channels, pass_order, max_pixels): the pixels, as

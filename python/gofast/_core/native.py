@@ -192,7 +192,7 @@ class Capsule(Protocol):
     def kept_place(self, name: bytes, keys: int, count: int, /) -> int:
         """Where a name's record is noted in a table of keys; -1 where there is no room."""
 
-    def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int] | None:
+    def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int, int] | None:
         """Width, height and components of a file of that length, which begins with data, and where the header
         ends; None where Pillow must read it."""
 

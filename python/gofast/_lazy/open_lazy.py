@@ -87,7 +87,7 @@ def _of_path(path: str) -> LazyImage | None:
     finally:
         if fd >= 0:
             os.close(fd)
-    return None if found is None else LazyImage(Source(found[0], opened), found[0], None)
+    return None if found is None else LazyImage(Source(found[0], opened, end), found[0], None)
 
 
 def _buffer_bytes(info: os.stat_result) -> int:
@@ -112,7 +112,7 @@ def _of_file(file: io.BufferedReader | io.BytesIO) -> LazyImage | None:
     file.seek(unread.scan)
     path, stamp = _named(file)
     opened = OpenFile(unread.head, 0, file, own=False, path=path, stamp=stamp)
-    return LazyImage(Source(unread, opened), unread, None)
+    return LazyImage(Source(unread, opened, unread.scan), unread, None)
 
 
 def _named(file: Any) -> tuple[str, Stamp] | tuple[None, None]:
@@ -128,9 +128,9 @@ def _named(file: Any) -> tuple[str, Stamp] | tuple[None, None]:
 def _header(name: str, data: bytes, size: int) -> tuple[Unread, int] | None:
     """What the core reads, and where it ends."""
     made = codecs.capsule().jpeg_header(data, size) if _is_pillows_turn(data) else None
-    if made is None or made[2] not in _MODES:
+    if made is None or made[2] not in _MODES or made[4]:
         return None
-    width, height, components, end = made
+    width, height, components, end, _ = made
     if Image.MAX_IMAGE_PIXELS is not None and width * height > Image.MAX_IMAGE_PIXELS:
         return None
     return Unread(name, (width, height), _MODES[components], data[:end]), end
@@ -197,7 +197,13 @@ def of_pillows(image: Image.Image) -> LazyImage | None:
         return None
     opened = _file_of(image, stream, head)
     image.fp = None
-    return kind(Source(image, opened), image, added)
+    return kind(Source(image, opened, _scan(head, size)), image, added)
+
+
+def _scan(head: bytes, size: int) -> int:
+    """Where the first scan of a JPEG begins, if Pillow and the core are of one mind there; else 0."""
+    found = codecs.capsule().jpeg_header(head, size)
+    return len(head) if found is not None and found[3] == len(head) else 0
 
 
 def _file_of(image: ImageFile.ImageFile, stream: Any, head: bytes) -> OpenFile:

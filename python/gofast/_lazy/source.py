@@ -99,6 +99,10 @@ class Unread:
         """Where the first scan's bits begin."""
         return len(self.head)
 
+    def may_have_exif(self) -> bool:
+        """Whether there may be something for Pillow's `getexif`."""
+        return b"Exif\0\0" in self.head or b"http://ns.adobe.com/xap/" in self.head
+
     def info(self) -> dict[Any, Any]:
         """What Pillow finds in it."""
         return self.kind(io.BytesIO(self.head), self.filename).info
@@ -106,6 +110,9 @@ class Unread:
 
 class Source:
     """A file, of which only the header was read. Many pictures may be made of it.
+
+    Args:
+        scan: where the first scan of a JPEG begins; 0: nobody knows.
 
     Attributes:
         kind: Pillow's class for it.
@@ -131,14 +138,14 @@ class Source:
         "state",
     )
 
-    def __init__(self, image: ImageFile.ImageFile | Unread, opened: OpenFile) -> None:
+    def __init__(self, image: ImageFile.ImageFile | Unread, opened: OpenFile, scan: int) -> None:
         self.kind: type[ImageFile.ImageFile] = image.kind if isinstance(image, Unread) else type(image)
         self.name, self.size, self.mode = image.filename, image.size, image.mode
         self.opened: OpenFile | None = opened
         self._used, self.state = False, SourceState.UNUSED
         self._whole: bytes | None = None
         self._ends: bool | None = None
-        self._scan = image.scan if isinstance(image, Unread) else 0
+        self._scan = scan
         self._certain: bool | None = None
         self._damaged: ImageFile.ImageFile | None = None
 
