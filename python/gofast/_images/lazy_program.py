@@ -20,7 +20,7 @@ from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.source import PixelSource, Source, SourceState
 from .._loader.batcher import threads_here
-from .._loader.sample_memory import empty
+from .._loader.sample_memory import empty, shares_batches
 from .._plan.compile import Plan
 from . import path_cache, picture_draws, pillow
 from .core_pictures import CorePictures
@@ -206,8 +206,7 @@ class LazyProgram(_Program[torch.Tensor]):
             self._may_wait
             and Pending.waiting < MOST_BYTES
             and self.alone <= self.together + _PATIENCE
-            and _helpers()[1] > 1
-            and get_worker_info() is None
+            and (shares_batches() or (_helpers()[1] > 1 and get_worker_info() is None))
         )
 
     def _wait(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor:

@@ -19,6 +19,7 @@ import torch
 from torch.utils import swap_tensors
 
 from .._core.native import Picture
+from .._loader.sample_memory import empty_batch
 
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
@@ -179,7 +180,7 @@ def _stacked(
             return None
     shape = torch.Size((len(tensors), *program.shape))
     if out is None:
-        out = torch.empty(shape, dtype=program.dtype, device="cpu")
+        out = empty_batch(shape, program.dtype)
     elif not _is_plain(out, shape, program.dtype) or not out.is_contiguous():
         return None
     start, step = out.data_ptr(), out.nbytes // len(tensors)
