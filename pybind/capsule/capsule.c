@@ -329,7 +329,7 @@ static PyMethodDef functions[] = {
     ELSEWHERE(draw),     ELSEWHERE(faults),  ELSEWHERE(make_sample), ELSEWHERE(free_picture), ELSEWHERE(pin),
     ELSEWHERE(send),     ELSEWHERE(receive), ELSEWHERE(launch),      ELSEWHERE(sent),         ELSEWHERE(make_pixels),
     ELSEWHERE(mixup),    ELSEWHERE(cutmix),  ELSEWHERE(block),       ELSEWHERE(piece),        ELSEWHERE(held),
-    ELSEWHERE(jpeg_header), ELSEWHERE(pad),  ELSEWHERE(strings),     FUNCTION(shuffle),
+    ELSEWHERE(jpeg_header), ELSEWHERE(jpeg_marker), ELSEWHERE(pad),  ELSEWHERE(strings),     FUNCTION(shuffle),
     ELSEWHERE(kept_place), FUNCTION(permute), ELSEWHERE(make_samples),
     {NULL, NULL, 0, NULL},
 };

@@ -33,6 +33,7 @@ PyObject *gf_py_faults(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_free_picture(PyObject *self, PyObject *const *args, Py_ssize_t n);
 
 PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *gf_py_jpeg_marker(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_make_sample(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *gf_py_kept_place(PyObject *self, PyObject *const *args, Py_ssize_t n);

@@ -159,6 +159,23 @@ PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n)
     return Py_BuildValue("iiini", header.width, header.height, header.components, (Py_ssize_t)header.end, header.asks_exif);
 }
 
+// jpeg_marker(data, from): where the first marker of a JPEG stands behind a place in its scan, other than restarts; -1: nowhere.
+PyObject *gf_py_jpeg_marker(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    long long from;
+    if (n != 2) return PyErr_Format(PyExc_TypeError, "takes 2 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 1, 1, &from)) return NULL;
+    if (from < 0 || from > size) return PyErr_Format(PyExc_ValueError, "there is no such place");
+    const char *end = data + size - 1; // a marker has two bytes
+    for (const char *p = data + from; p < end && (p = memchr(p, 0xff, (size_t)(end - p))); p++) {
+        uint8_t code = (uint8_t)p[1];
+        if (code != 0 && (code < 0xd0 || code > 0xd7)) return PyLong_FromSsize_t(p - data);
+    }
+    return PyLong_FromLong(-1);
+}
+
 // make_pixels(picture, width, height, channels, pass_order, max_pixels): the pixels, as
 // bytes; or (code, text). Rows of four bytes have slack behind them, so that they may be given here again.
 PyObject *gf_py_make_pixels(PyObject *self, PyObject *const *args, Py_ssize_t n) {

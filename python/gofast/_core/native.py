@@ -193,8 +193,11 @@ class Capsule(Protocol):
         """Where a name's record is noted in a table of keys; -1 where there is no room."""
 
     def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int, int] | None:
-        """Width, height and components of a file of that length, which begins with data, and where the header
-        ends; None where Pillow must read it."""
+        """Width, height and components of a file of that length, which begins with data, where the header
+        ends, and whether Pillow reads Exif data there at once; None where only Pillow can read it."""
+
+    def jpeg_marker(self, data: bytes, start: int, /) -> int:
+        """Where the first marker stands behind a place in a JPEG's scan, other than restarts; -1: nowhere."""
 
     def make_pixels(
         self, picture: Picture, width: int, height: int, channels: int, pass_order: int, max_pixels: int, /

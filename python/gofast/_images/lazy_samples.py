@@ -9,6 +9,7 @@ place. What it is made of is certain at the call: the draws, the file's bytes, a
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from array import array
 from collections.abc import Callable, Sequence
@@ -70,8 +71,9 @@ class Pending:
         self._bytes = len(picture[0])
         Pending.waiting += self._bytes
 
-    def __del__(self) -> None:
-        Pending.waiting -= self._bytes
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over():
+            Pending.waiting -= self._bytes
 
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own."""

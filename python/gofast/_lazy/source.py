@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import io
 import os
-import re
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
 _ANY_PIXELS = 1 << 30  # Pillow has looked at the header
 _ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
-_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")  # in a JPEG's scan, where restarts may be
 _MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
 
 # What Pillow's images of files have beside the methods of their classes.
@@ -179,8 +177,10 @@ class Source:
 
     def _has_one_scan(self) -> bool:
         data = self.data() or b""
-        marker = _MARKER.search(data, self._scan)
-        return marker is not None and marker.group() == b"\xff\xd9" and not data[marker.end() :].strip(b"\0")
+        marker = codecs.capsule().jpeg_marker(data, self._scan)
+        return (
+            marker >= 0 and data[marker : marker + 2] == b"\xff\xd9" and not data[marker + 2 :].strip(b"\0")
+        )
 
     def _starts(self) -> bool:
         order = _ORDERS[codecs.pass_order()]
