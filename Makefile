@@ -116,7 +116,7 @@ test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYT
 	.venv-integrations/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
-test-integrations: build .venv-integrations/.stamp ## with the real Accelerate, transformers, Lightning, Ray and torchdata (400 MB)
+test-integrations: build .venv-integrations/.stamp ## with the real Accelerate, transformers, datasets, Lightning, Ray and torchdata (400 MB)
 	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/frameworks python/tests/loader/test_integrations.py python/tests/loader/test_ray.py python/tests/loader/test_torchdata.py python/tests/tables/test_text_cache.py $(ARGS)
 
 test-gpu: build ## the GPU path on a real GPU

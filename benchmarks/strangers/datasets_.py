@@ -42,28 +42,15 @@ def collated(rows: Any) -> Any:
     return {"pixel_values": pixels, "labels": torch.tensor([row["label"] for row in rows])}
 
 
-def batches(dataset: Any, files: Files, workers: int) -> Any:
-    """Their loader."""
-    return DataLoader(
-        dataset, shuffle=True, collate_fn=collated, batch_size=files.batch(64), num_workers=workers
-    )
-
-
-def loader(files: Files, workers: int) -> Any:
+def loader(files: Files, workers: int, kind: Any = DataLoader) -> Any:
     """As run_image_classification_no_trainer.py makes it."""
     dataset = table(files).cast_column("image", datasets.Image()).with_transform(transformed)
-    return batches(dataset, files, workers)
+    return kind(dataset, shuffle=True, collate_fn=collated, batch_size=files.batch(64), num_workers=workers)
 
 
 def swapped(files: Files, workers: int) -> Any:
-    """With gofast.Decoder."""
-    decode = gofast().Decoder(TRANSFORM)
-
-    def ours(rows: Any) -> Any:
-        return {"pixel_values": list(decode(rows["image"])), "label": rows["label"]}
-
-    dataset = table(files).cast_column("image", datasets.Image(decode=False)).with_transform(ours)
-    return batches(dataset, files, workers)
+    """With gofast.DataLoader."""
+    return loader(files, workers, gofast().DataLoader)
 
 
 CASES = {"datasets": Case(loader, swapped)}

@@ -150,7 +150,7 @@ PyObject *gf_py_kept_place(PyObject *self, PyObject *const *args, Py_ssize_t n) 
 }
 
 // jpeg_header(data, length): of a file of that length, which begins with data: width, height, components, and where the header
-// ends; None where Pillow must read it: it does not end there, says no such thing, or has something that Pillow reads at once.
+// ends, and whether Pillow reads Exif data of it at once; None where only Pillow can: it does not end there, or says no such thing.
 PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     char *data;
@@ -161,8 +161,25 @@ PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n)
     if (length < size) return PyErr_Format(PyExc_ValueError, "a file is no shorter than its beginning");
     gf_jpeg_header header;
     gf_fault fault = {0};
-    if (gf_jpeg_header_read((const uint8_t *)data, (size_t)size, (size_t)length, &header, &fault) || header.asks_exif) Py_RETURN_NONE;
-    return Py_BuildValue("iiin", header.width, header.height, header.components, (Py_ssize_t)header.end);
+    if (gf_jpeg_header_read((const uint8_t *)data, (size_t)size, (size_t)length, &header, &fault)) Py_RETURN_NONE;
+    return Py_BuildValue("iiini", header.width, header.height, header.components, (Py_ssize_t)header.end, header.asks_exif);
+}
+
+// jpeg_marker(data, from): where the first marker of a JPEG stands behind a place in its scan, other than restarts; -1: nowhere.
+PyObject *gf_py_jpeg_marker(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    long long from;
+    if (n != 2) return PyErr_Format(PyExc_TypeError, "takes 2 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 1, 1, &from)) return NULL;
+    if (from < 0 || from > size) return PyErr_Format(PyExc_ValueError, "there is no such place");
+    const char *end = data + size - 1; // a marker has two bytes
+    for (const char *p = data + from; p < end && (p = memchr(p, 0xff, (size_t)(end - p))); p++) {
+        uint8_t code = (uint8_t)p[1];
+        if (code != 0 && (code < 0xd0 || code > 0xd7)) return PyLong_FromSsize_t(p - data);
+    }
+    return PyLong_FromLong(-1);
 }
 
 // png_header(data): of a plain file that is all there: width, height, depth, colour, where its palette lies, of how many bytes,

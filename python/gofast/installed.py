@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from types import FrameType, FunctionType, ModuleType, TracebackType
+from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from torch.utils.data.dataloader import DataLoader as TorchDataLoader
@@ -93,6 +93,8 @@ def uninstall() -> None:
         _depth = max(_depth - 1, 0)
         if _depth > 0:
             return
+        if (opening := sys.modules.get("gofast._images.opening")) is not None:
+            vars(opening)["everywhere"] = False
         while _replaced:
             holder, name, before, now = _replaced.pop()
             if getattr(holder, name, None) is now:
@@ -127,45 +129,29 @@ def _put_in_place() -> None:
     _filter = warnings.filters[0]
     import PIL.Image
 
-    from ._images import conversions
+    from ._images import conversions, opening
     from ._images.compose_calls import follow
     from ._lazy import array_images, open_lazy
 
-    conversions.installed = True
-
-    @functools.wraps(open_lazy.by_pillow)
-    def open(fp: Any, mode: Any = "r", formats: Any = None) -> Any:
-        if _is_pillows(sys._getframe(1)):
-            return open_lazy.by_pillow(fp, mode, formats)
-        follow()
-        return open_lazy.open_lazy(fp, mode, formats)
+    opening.everywhere = conversions.installed = True
 
     @functools.wraps(array_images.by_pillow)
     def fromarray(obj: Any, mode: Any = None) -> Any:
         caller = sys._getframe(1)
-        lazy = None if _is_pillows(caller) else array_images.of_array(obj, mode, caller)
+        lazy = None if opening.is_pillows(caller, here=False) else array_images.of_array(obj, mode, caller)
         if lazy is None:
             return array_images.by_pillow(obj, mode)
         follow()
         return lazy
 
-    if PIL.Image.open is open_lazy.by_pillow:  # another's stays
-        _replace(PIL.Image, "open", open)
+    if PIL.Image.open in (open_lazy.by_pillow, opening.open):  # another's stays
+        _replace(PIL.Image, "open", opening.open)
     if PIL.Image.fromarray is array_images.by_pillow:
         _replace(PIL.Image, "fromarray", fromarray)
     _take_over(TorchDataLoader, loader.DataLoader)
     sys.meta_path.insert(0, _watcher)
     if "torchvision.datasets" in sys.modules:
         _put_in_torchvision(sys.modules["torchvision.datasets"])
-
-
-def _is_pillows(caller: FrameType) -> bool:
-    """Whether Pillow's own function must do it."""
-    if _depth == 0:  # a wrapper of ours goes on calling it
-        return True
-    # Pillow takes its own images apart; ours are counted.
-    name: str = caller.f_globals.get("__name__", "")
-    return name.startswith(("PIL.", "gofast._images."))
 
 
 def _put_in_torchvision(datasets: ModuleType) -> None:

@@ -27,6 +27,7 @@ from ._core.reason import NotNative, Reason
 from ._core.warn import warn
 from ._device.device_option import wanted as wanted_device
 from ._images import folder_adapters as folder_adapters  # by these `resolve` knows torchvision's datasets
+from ._images import hugging_face as hugging_face
 from ._images import memory_adapters as memory_adapters
 from ._images import path_cache
 from ._loader.batch_source import BatchSource, called
@@ -42,7 +43,7 @@ from ._loader.fallback_warnings import warn_of_loader
 from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
-from ._loader.native_dataset import NativeDataset, native, resolve
+from ._loader.native_dataset import NativeDataset, native, resolve, surroundings
 from ._loader.over import Over, epoch_of
 from ._loader.ranks import waits_of_ranks
 from ._loader.recent_batches import RecentBatches
@@ -658,7 +659,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
                 with self.dataset._of_batches(self.batch_size):
                     return self._torchs_iterator(None, state)
             if self._auto_collation:  # without it, the user asked for single samples
-                warn_of_loader(view)
+                if surroundings(self.dataset) is None:
+                    warn_of_loader(view)
                 return self._torchs_iterator(view, state)
             return self._torchs_iterator(None, state)
         # torch's workers have copies of the dataset. Without workers, torch sees each change at once.

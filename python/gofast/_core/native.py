@@ -193,9 +193,12 @@ class Capsule(Protocol):
     def kept_place(self, name: bytes, keys: int, count: int, /) -> int:
         """Where a name's record is noted in a table of keys; -1 where there is no room."""
 
-    def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int] | None:
-        """Width, height and components of a file of that length, which begins with data, and where the header
-        ends; None where Pillow must read it."""
+    def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int, int] | None:
+        """Width, height and components of a file of that length, which begins with data, where the header
+        ends, and whether Pillow reads Exif data there at once; None where only Pillow can read it."""
+
+    def jpeg_marker(self, data: bytes, start: int, /) -> int:
+        """Where the first marker stands behind a place in a JPEG's scan, other than restarts; -1: nowhere."""
 
     def png_header(self, data: bytes, /) -> tuple[int, int, int, int, int, int, int] | None:
         """Of a plain file, all of it: width, height, depth, colour, where its palette lies, of how many

@@ -25,7 +25,7 @@ from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.source import PixelSource, Source, SourceState
 from .._loader.batcher import threads_here
-from .._loader.sample_memory import empty
+from .._loader.sample_memory import empty, shares_batches
 from .._plan.compile import Plan
 from .._plan.transforms import environment
 from . import path_cache, picture_draws, pillow
@@ -222,8 +222,7 @@ class LazyProgram(_Program[torch.Tensor]):
             self._may_wait
             and Pending.waiting < MOST_BYTES
             and self.alone <= self.together + _PATIENCE
-            and self.has_helpers()
-            and get_worker_info() is None
+            and (shares_batches() or (self.has_helpers() and get_worker_info() is None))
         )
 
     def has_helpers(self) -> bool:

@@ -10,6 +10,7 @@ What it is made of is certain at the call: the draws, the file's bytes, and that
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from array import array
@@ -22,6 +23,7 @@ import torch
 from torch.utils import swap_tensors
 
 from .._core.native import Picture
+from .._loader.sample_memory import empty_batch
 
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
@@ -97,8 +99,9 @@ class Pending:
         Pending.waiting += self._bytes
         program.waiting.append(weakref.ref(self))
 
-    def __del__(self) -> None:
-        Pending.waiting -= self._bytes
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over():
+            Pending.waiting -= self._bytes
 
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own."""
@@ -237,7 +240,7 @@ def _stacked(
             return None
     shape = torch.Size((len(tensors), *each))
     if out is None:
-        out = torch.empty(shape, dtype=program.dtype, device="cpu")
+        out = empty_batch(shape, program.dtype)
     elif not _is_plain(out, shape, program.dtype) or not out.is_contiguous():
         return None
     start, step = out.data_ptr(), out.nbytes // len(tensors)

@@ -76,6 +76,13 @@ class LazyImage(OpenedImage):
     def info(self, info: dict[Any, Any]) -> None:
         self._info = info
 
+    def getexif(self) -> Image.Exif:
+        """What the file says, without a look at all the rest that it says."""
+        unread = self._unread if self._info is None else None
+        if unread is not None and self._exif is None and not unread.may_have_exif():
+            self._exif = Image.Image().getexif()
+        return super().getexif()
+
     def _is_transparent(self) -> bool:
         """Whether a colour of it is transparent: where Pillow has not read the header, none is."""
         return self._info is not None and "transparency" in self._info

@@ -10,9 +10,11 @@ from __future__ import annotations
 import io
 import os
 import resource
+import sys
 import threading
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from .._core.stamp import Stamp
@@ -161,8 +163,9 @@ class OpenFile:
             self._stream.close()
         self._fd, self._stream = -1, None
 
-    def __del__(self) -> None:
-        self._close()
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over():
+            self._close()
 
 
 def _all_of(fd: int) -> bytes:

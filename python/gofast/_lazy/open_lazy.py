@@ -108,7 +108,7 @@ def _of_path(path: str) -> LazyImage | None:
 
 
 def _lazy(unread: Unread, opened: OpenFile) -> LazyImage:
-    return _KINDS[unread.mode](Source(unread, opened), unread, None)
+    return _KINDS[unread.mode](Source(unread, opened, unread.scan), unread, None)
 
 
 def _buffer_bytes(info: os.stat_result) -> int:
@@ -157,9 +157,9 @@ def _header(name: str, data: bytes, size: int) -> Unread | None:
 
 def _header_of_jpeg(name: str, data: bytes, size: int) -> Unread | None:
     made = codecs.capsule().jpeg_header(data, size) if _is_pillows_turn("JPEG", data) else None
-    if made is None or made[2] not in _MODES:
+    if made is None or made[2] not in _MODES or made[4]:
         return None
-    width, height, components, end = made
+    width, height, components, end, _ = made
     return Unread(JpegImagePlugin.JpegImageFile, name, (width, height), _MODES[components], data[:end])
 
 
@@ -244,7 +244,13 @@ def of_pillows(image: Image.Image) -> LazyImage | None:
         return None
     opened = _file_of(image, stream, head)
     image.fp = None
-    return kind(Source(image, opened), image, added)
+    return kind(Source(image, opened, _scan(head, size)), image, added)
+
+
+def _scan(head: bytes, size: int) -> int:
+    """Where the first scan of a JPEG begins, if Pillow and the core are of one mind there; else 0."""
+    found = codecs.capsule().jpeg_header(head, size)
+    return len(head) if found is not None and found[3] == len(head) else 0
 
 
 def _file_of(image: ImageFile.ImageFile, stream: Any, head: bytes) -> OpenFile:

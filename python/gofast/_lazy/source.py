@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import io
 import os
-import re
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
 _ANY_PIXELS = 1 << 30  # Pillow has looked at the header
 _ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
-_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")  # in a JPEG's scan, where restarts may be
 _MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
 
 # What Pillow's images of files have beside the methods of their classes.
@@ -120,6 +118,12 @@ class Unread:
         """Where the first scan's bits of a JPEG begin; 0 of other files."""
         return len(self.head) if self.format == "JPEG" else 0
 
+    def may_have_exif(self) -> bool:
+        """Whether there may be something for Pillow's `getexif`."""
+        if self.format != "JPEG":  # it may stand behind the pixels
+            return True
+        return b"Exif\0\0" in self.head or b"http://ns.adobe.com/xap/" in self.head
+
     def info(self) -> dict[Any, Any]:
         """What Pillow finds in it."""
         return self.kind(io.BytesIO(self.head), self.filename).info
@@ -127,6 +131,9 @@ class Unread:
 
 class Source:
     """A file, of which only the header was read. Many pictures may be made of it.
+
+    Args:
+        scan: where the first scan of a JPEG begins; 0: nobody knows.
 
     Attributes:
         kind: Pillow's class for it.
@@ -152,14 +159,14 @@ class Source:
         "state",
     )
 
-    def __init__(self, image: ImageFile.ImageFile | Unread, opened: OpenFile) -> None:
+    def __init__(self, image: ImageFile.ImageFile | Unread, opened: OpenFile, scan: int) -> None:
         self.kind: type[ImageFile.ImageFile] = image.kind if isinstance(image, Unread) else type(image)
         self.name, self.size, self.mode = image.filename, image.size, image.mode
         self.opened: OpenFile | None = opened
         self._used, self.state = False, SourceState.UNUSED
         self._whole: bytes | None = None
         self._ends: bool | None = None
-        self._scan = image.scan if isinstance(image, Unread) else 0
+        self._scan = scan
         self._certain: bool | None = None
         self._damaged: ImageFile.ImageFile | None = None
 
@@ -193,8 +200,10 @@ class Source:
 
     def _has_one_scan(self) -> bool:
         data = self.data() or b""
-        marker = _MARKER.search(data, self._scan)
-        return marker is not None and marker.group() == b"\xff\xd9" and not data[marker.end() :].strip(b"\0")
+        marker = codecs.capsule().jpeg_marker(data, self._scan)
+        return (
+            marker >= 0 and data[marker : marker + 2] == b"\xff\xd9" and not data[marker + 2 :].strip(b"\0")
+        )
 
     def _starts(self) -> bool:
         order = _ORDERS[codecs.pass_order()]

@@ -27,11 +27,12 @@ from .._core.spent import Spent
 from .collation import unsent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling
+from .native_dataset import surroundings
 from .order import begin
 from .recent_batches import Between, RecentBatches
 from .resume import Then, put, seed_anew, warn_of_draws, warn_of_processes
 from .schedule import begun
-from .stacking import Stacking
+from .stacking import SharedCollate, Stacking, WorkerBegin
 from .torchs_lists import TorchsLists
 
 if TYPE_CHECKING:
@@ -150,8 +151,11 @@ class _Counting(_BaseDataLoaderIter):
     @_collate_fn.setter
     def _collate_fn(self, function: Any) -> None:
         # Where torch makes no batches, the rows are a list of the dataset's own.
-        stacks = function is default_collate and self._batched
-        self._collates = self._stacking if stacks else function
+        if self._batched and function is default_collate:
+            function = self._stacking
+        elif self._batched and self._num_workers:
+            function = SharedCollate(self._stacking, function)
+        self._collates = function
 
     def _next_index(self) -> Any:
         index = (self._lists or self._open()).pull()
@@ -220,6 +224,7 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
     ) -> None:
         self._begin(loader, counts, keeps, state)
         self._stacking, self._batched = stacking, loader.batch_sampler is not None
+        self._surroundings = surroundings(loader.dataset)
         told = (state and state["epoch"] and state["epoch"].get("dataset")) or {}
         dataset: Any = loader.dataset
         if "dataset" in told:
@@ -249,7 +254,8 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
         return told or None
 
     def _next_data(self) -> Any:
-        with self._stacking.making() if self._collates is self._stacking else nullcontext():
+        stacks = self._collates is self._stacking
+        with self._surroundings or nullcontext(), self._stacking.making() if stacks else nullcontext():
             return super()._next_data()  # type: ignore[no-untyped-call]
 
 
@@ -333,9 +339,8 @@ class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
             self._first_seed = seed_anew(state)
             warn_of_processes()
         self._stacking, self._batched = Stacking(loader.dataset), loader.batch_sampler is not None
-        if loader.collate_fn is default_collate:
-            with suppress(errors.GofastError):
-                engine.capsule()  # forked workers inherit it
+        with suppress(errors.GofastError):
+            engine.capsule()  # forked workers inherit it
         super().__init__(loader)
         self._seek()
 
@@ -357,6 +362,14 @@ class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
     @_base_seed.setter
     def _base_seed(self, seed: int) -> None:
         self._seed = seed if self._first_seed is None else self._first_seed
+
+    @property
+    def _worker_init_fn(self) -> Any:  # torch assigns it before it starts the workers
+        return WorkerBegin(self._dataset, self._collates, self._init)
+
+    @_worker_init_fn.setter
+    def _worker_init_fn(self, function: Any) -> None:
+        self._init = function
 
     @property
     def _worker_result_queue(self) -> Any:  # torch assigns it before it starts the workers

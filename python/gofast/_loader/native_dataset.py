@@ -6,6 +6,7 @@ import itertools
 import operator
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -105,6 +106,14 @@ def is_native(dataset: object) -> TypeGuard[NativeDataset]:
 
 # What knows datasets of other libraries: gives what stands for one, or None where it is not known.
 ADAPTERS: list[Callable[[Any], NativeDataset | None]] = []
+
+# What the code of other libraries' datasets runs in: a context, or None where a dataset needs none.
+SURROUNDINGS: list[Callable[[Any], AbstractContextManager[None] | None]] = []
+
+
+def surroundings(dataset: Any) -> AbstractContextManager[None] | None:
+    """What a dataset's code runs in, where torch's machinery calls it. It can be pickled."""
+    return next((found for known in SURROUNDINGS if (found := known(dataset)) is not None), None)
 
 
 def native(dataset: Any) -> NativeDataset | None:

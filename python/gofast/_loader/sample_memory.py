@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import torch
 
-from .batch_memory import BatchMemory
+from .._core.numbers import NAMES
+from .batch_memory import BatchMemory, MemoryBlock
 
 _MOST_ASKED = 4096  # samples of a batch
 _MOST_KINDS = 32  # tensors of a row
@@ -63,6 +64,49 @@ class making:
 
     def __exit__(self, *_: object) -> None:
         _here.places = self._before
+
+
+class SharedBatches:
+    """Batches that a user's code stacks in a worker process, in memory that its parent maps.
+
+    Args:
+        least: bytes; smaller batches are torch's to send.
+
+    Attributes:
+        blocks: that of each batch since `begin`, by the id of its tensor.
+    """
+
+    def __init__(self, memory: BatchMemory, least: int) -> None:
+        self._memory, self._least = memory, least
+        self.blocks: dict[int, tuple[torch.Tensor, MemoryBlock]] = {}
+
+    def begin(self) -> None:
+        """What this thread stacks from now on lies here. What it stacked before is on its way."""
+        _here.batches, self.blocks = self, {}
+
+    def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """A batch, not yet written."""
+        bytes_ = math.prod(shape) * dtype.itemsize
+        if bytes_ < self._least or dtype not in NAMES:
+            return torch.empty(shape, dtype=dtype, device="cpu")
+        try:
+            block = self._memory.take(bytes_)
+        except (OSError, MemoryError):  # torch needs less for one batch
+            return torch.empty(shape, dtype=dtype, device="cpu")
+        batch = block.tensor(0, shape, dtype)
+        self.blocks[id(batch)] = batch, block
+        return batch
+
+
+def shares_batches() -> bool:
+    """Whether what this thread stacks goes to the parent process without a copy."""
+    return getattr(_here, "batches", None) is not None
+
+
+def empty_batch(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Memory for a batch of samples: `torch.empty`, in a worker shared with its parent."""
+    batches: SharedBatches | None = getattr(_here, "batches", None)
+    return torch.empty(shape, dtype=dtype, device="cpu") if batches is None else batches.empty(shape, dtype)
 
 
 class _Column:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,15 +22,17 @@ from .. import errors
 from .._core import engine
 from .._core.default_collate import is_torchs
 from .._core.numbers import NAMES
-from .batch_memory import BatchMemory
+from .batch_memory import BatchMemory, MemoryBlock
 from .getitems import is_ours
-from .sample_memory import SampleMemory, making
+from .native_dataset import surroundings
+from .sample_memory import SampleMemory, SharedBatches, making
 from .shared import can_share, in_worker
 
 # Smaller batches are torch's: its allocator has used their memory before.
 _LEAST_BYTES = 1 << 20
 _LEAST_SHARED = 16 << 10
 _LEAVES = (int, float, bool, str, bytes, np.ndarray)
+_SMALL = frozenset([int, float, bool, str, bytes, type(None)])
 _MOST_NESTED = 16
 
 
@@ -55,7 +57,7 @@ class Stacking:
 
     def __call__(self, rows: Any) -> Any:
         """The batch of these rows."""
-        blocks = self._memory()
+        blocks = self.memory()
         if blocks is None or type(rows) is not list:
             return default_collate(rows)
         places = self._places(blocks)
@@ -79,10 +81,10 @@ class Stacking:
 
     def making(self) -> making:
         """A context: rows for a batch are made in this process."""
-        blocks = self._memory()
+        blocks = self.memory()
         return making(None if blocks is None else self._places(blocks))
 
-    def _memory(self) -> BatchMemory | None:
+    def memory(self) -> BatchMemory | None:
         """The blocks of this process; None where torch's memory must do."""
         if self._pid != os.getpid():
             self._pid, self._blocks, self._here = os.getpid(), None, threading.local()
@@ -117,6 +119,88 @@ class Stacking:
         made = block.tensor(0, (len(batch), *first.shape), first.dtype)
         torch.stack(plain, 0, out=made)  # type: ignore[arg-type]
         return block.crossing(made)
+
+
+class SharedCollate:
+    """What a loader's workers call in place of a user's collate function. It gives what that gives.
+
+    Lazy samples that the function stacks are made in memory which the parent maps, and need no copy there.
+
+    Args:
+        stacking: has the memory.
+        function: the user's.
+    """
+
+    def __init__(self, stacking: Stacking, function: Callable[[Any], Any]) -> None:
+        self._stacking, self._function = stacking, function
+        self._batches: SharedBatches | None = None
+
+    def begin(self) -> None:
+        """A worker begins."""
+        memory = self._stacking.memory()
+        if memory is not None and memory.shared:
+            self._batches = SharedBatches(memory, _LEAST_SHARED)
+            self._batches.begin()
+
+    def __call__(self, rows: Any) -> Any:
+        """The batch of these rows."""
+        if self._batches is None:
+            return self._function(rows)
+        try:
+            return _crossing(self._function(rows), self._batches.blocks)
+        finally:
+            self._batches.begin()
+
+
+class WorkerBegin:
+    """What a loader's workers call in place of a user's worker_init_fn, or of none.
+
+    Args:
+        dataset: its code runs in its surroundings.
+        collate: what the worker calls with rows.
+        function: the user's.
+    """
+
+    def __init__(
+        self, dataset: Any, collate: Callable[[Any], Any], function: Callable[[int], Any] | None
+    ) -> None:
+        self._surroundings, self._collate, self._function = surroundings(dataset), collate, function
+
+    def __call__(self, worker: int) -> None:
+        """A worker begins."""
+        if self._surroundings is not None:
+            self._surroundings.__enter__()  # until the worker's end
+        if isinstance(self._collate, SharedCollate):
+            self._collate.begin()
+        if self._function is not None:
+            self._function(worker)
+
+
+def _crossing(batch: Any, blocks: dict[int, tuple[torch.Tensor, MemoryBlock]]) -> Any:
+    """The same with tickets in place of tensors that lie in these blocks.
+
+    As it is where something else may have a view of one: torch would send both in one piece.
+    """
+    storages = Counter[int]()
+
+    def is_known(value: Any, depth: int) -> bool:
+        kind = type(value)
+        if kind is torch.Tensor:
+            storages[value.untyped_storage().data_ptr() if value.layout is torch.strided else 0] += 1
+        elif kind in (dict, list, tuple):
+            inside = value.values() if kind is dict else value
+            return depth > 0 and all(is_known(one, depth - 1) for one in inside)
+        return kind is torch.Tensor or kind in _SMALL
+
+    def put(value: Any) -> Any:
+        kind = type(value)
+        if id(value) in blocks and storages[value.untyped_storage().data_ptr()] == 1:
+            return blocks[id(value)][1].crossing(value)
+        if kind is dict:
+            return {key: put(one) for key, one in value.items()}
+        return kind(map(put, value)) if kind in (list, tuple) else value
+
+    return put(batch) if blocks and is_known(batch, _MOST_NESTED) else batch
 
 
 def _torchs(batch: Sequence[torch.Tensor], *, collate_fn_map: Any) -> torch.Tensor:

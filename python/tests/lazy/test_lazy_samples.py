@@ -7,6 +7,8 @@ import io
 import os
 import pickle
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -92,6 +94,13 @@ def saved(x: Any) -> Any:
     torch.save({"x": x}, file)
     file.seek(0)
     return torch.load(file)["x"]
+
+
+def test_what_is_alive_at_the_end_says_nothing(files: list[Path]) -> None:
+    """As a list of a script's, which Python takes apart last."""
+    code = f"import sys, torch, gofast; sys.kept = [gofast.open({str(files[0])!r}) for _ in range(3)]"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
 
 
 LOOKS: dict[str, Callable[[Any], Any]] = {

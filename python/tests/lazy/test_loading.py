@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import ExifTags, Image, ImageDraw
 from torchvision import transforms as T
 
 import gofast
@@ -23,11 +23,15 @@ from same import difference
 pytestmark = pytest.mark.usefixtures("quietly")
 
 
+EXIF = Image.Exif()
+EXIF[ExifTags.Base.Orientation] = 6  # and no resolution in the file: Pillow itself reads such a header
+
+
 def jpeg(r: random.Random) -> bytes:
     width, height = r.randrange(1, 60), r.randrange(1, 60)
     image = photograph(r.randrange(9), width, height).convert(r.choice(["RGB", "RGB", "L"]))
     more: dict[str, Any] = r.choice(
-        [{}, {}, {"restart_marker_blocks": r.randrange(1, 5)}, {"progressive": True}]
+        [{}, {"exif": EXIF}, {"restart_marker_blocks": r.randrange(1, 5)}, {"progressive": True}]
     )
     file = io.BytesIO()
     image.save(file, "JPEG", quality=r.randrange(20, 98), subsampling=r.randrange(3), **more)
@@ -72,6 +76,12 @@ def test_what_fails_fails_there() -> None:
         lazy += type(ours) is LazyAccess
         failed += theirs is None
     assert lazy > 400 and failed > 200
+
+
+def test_a_header_that_pillow_reads_is_lazy_too() -> None:
+    file = io.BytesIO()
+    photograph(1, 20, 30).save(file, "JPEG", exif=EXIF)
+    assert type(loaded(gofast.open, file.getvalue())[0]) is LazyAccess
 
 
 @pytest.mark.parametrize("format", ["PNG", "WEBP"])
