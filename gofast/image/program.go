@@ -96,6 +96,9 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	}
 	p := Program{c}
 	c.steps = (*C.gf_steps)(list.Pointer())
+	if plan.AnySize {
+		list.IgnoreSizes()
+	}
 	if err := p.setOutput(plan.Output, &made); err != nil {
 		p.Free()
 		return Program{}, err
@@ -201,7 +204,7 @@ func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
 func (p Program) steps() steps.List { return steps.At(unsafe.Pointer(p.c.steps)) }
 
 // RecordWords is the number of int32 that are drawn for a sample.
-func (p Program) RecordWords() int { return p.steps().Words() }
+func (p Program) RecordWords() int { return p.steps().RecordWords() }
 
 // Sample is what the program makes of a file.
 func (p Program) Sample() engine.Sample {

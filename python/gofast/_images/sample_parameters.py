@@ -12,6 +12,8 @@ from .._loader.batch_source import Parameters
 from .._plan.augment import OPERATIONS
 from .._plan.state import Step
 
+_SIZE_WORDS = 2  # behind those of the steps: the size for which was drawn (steps/draw.h)
+
 
 def read(steps: Sequence[Step], records: bytes, words: int) -> list[Parameters]:
     """The parameters of each sample: those of the steps that happen, in their order.
@@ -25,7 +27,7 @@ def read(steps: Sequence[Step], records: bytes, words: int) -> list[Parameters]:
     for start in range(0, len(records), 4 * words):
         found: Parameters = []
         end = _read(steps, records, start, found)
-        assert end == start + 4 * words
+        assert end == start + 4 * (words - _SIZE_WORDS)
         made.append(found)
     return made
 
