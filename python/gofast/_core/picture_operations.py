@@ -121,6 +121,7 @@ class FilesRequest(TypedDict):
     targets: int
     extents: int
     facts: int
+    mapped: int
     lasting: int
     kept: KeptPlace | None
 

@@ -277,7 +277,7 @@ def _check_size(place: SamplePlace, sample: int, size: tuple[int, int]) -> None:
     drawn = pillow.drawn_for(place.record, core.record_words)
     if drawn not in (size, (0, 0)):
         text = f"the picture is {size[0]}x{size[1]} and was {drawn[0]}x{drawn[1]} before"
-        files.sizes[sample] = size
+        files.remember(sample, size)
         raise _changed(sample, files.path(sample), text)
 
 
@@ -330,7 +330,7 @@ def size_of(files: PictureFiles, sample: int) -> tuple[int, int]:
         return ANY_SIDE, ANY_SIDE
     if 0 in size:
         return ANY_SIDE, ANY_SIDE
-    files.sizes[sample] = size
+    files.remember(sample, size)
     return size
 
 
