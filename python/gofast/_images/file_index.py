@@ -192,6 +192,13 @@ class Files(PictureFiles):
         start, end = self._paths + int(self.offsets[sample]), self._paths + int(self.offsets[sample + 1]) - 1
         return os.fsdecode(self._bytes[start:end])
 
+    def names_of(self, samples: Sequence[int]) -> list[str]:
+        """Those of several samples."""
+        rows = np.asarray(samples, np.int64)
+        starts, ends = (self.offsets[rows + behind].astype(np.int64) + self._paths for behind in (0, 1))
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        return os.fsdecode(b"".join([self._bytes[start:end] for start, end in spans])).split("\0")[:-1]
+
     def names(self) -> list[str]:
         """All of them."""
         return os.fsdecode(self._path_bytes()).split("\0")[:-1]
