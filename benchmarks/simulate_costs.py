@@ -94,7 +94,9 @@ def rank(side: str, root: str) -> None:
         scanned = side != "gofast" or not large._listing.files._schema["reused"]
         if side == "gofast":  # as after a whole epoch: all names were read, and all sizes found
             zlib.crc32(large._listing.files._bytes)
-            large._listing.files.sizes[:] = 0
+            for sample in range(len(large)):
+                large._listing.files.remember(sample, (500, 375))
+            zlib.crc32(large._listing.files.sizes)
         say(**{when: seconds, f"{when} scanned": scanned})
         say(**{f"{when} memory": memory() - held})
         if when == "new":

@@ -6,8 +6,6 @@
 #include "run.h"
 #include "samples.h"
 
-static int same(gf_size a, gf_size b) { return a.width == b.width && a.height == b.height; }
-
 // Reads a sample and makes it. One that is not the picture whose size the draws were made for would give
 // another picture than torchvision's.
 int32_t gf_image_make(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x, gf_fault *fault) {
@@ -19,9 +17,8 @@ int32_t gf_image_make(gf_image_worker *w, const gf_image_program *p, int64_t sam
         gf_meter_picture(meter);
         return gf_image_run_stored(w, p, sample, record, x, fault);
     }
-    gf_size before = gf_remembered_size(p, sample);
     gf_stamp stamp;
-    if (p->kept && gf_image_of_record(w, p, sample, before, record, x)) return GF_FAULT_NONE;
+    if (p->kept && gf_image_of_record(w, p, sample, record, x)) return GF_FAULT_NONE;
     int keeps = p->kept && gf_image_keeps(p, sample, &stamp);
     gf_extent extent = gf_image_extent(p, sample);
     int32_t code = p->reader->read(p->reader, &extent, INT64_MAX, &w->file, &bytes, fault);
@@ -33,8 +30,10 @@ int32_t gf_image_make(gf_image_worker *w, const gf_image_program *p, int64_t sam
     if (code) return code;
     gf_size size = {source.picture.width, source.picture.height};
     gf_remember_size(p, sample, size);
-    if (p->steps->record_words && gf_size_is_known(before) && !same(size, before))
+    if (!gf_drawn_fits(p->steps, record, size)) {
+        gf_size before = gf_drawn_for(p->steps, record);
         return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the picture is %dx%d and was %dx%d before", size.width, size.height, before.width, before.height);
+    }
     if (keeps) { // what goes wrong there is for the ordinary way to say
         if (gf_image_by_record(w, p, sample, &stamp, &source, record, x)) return GF_FAULT_NONE;
         if ((code = gf_formats_open(&source, &w->decoders, &bytes, p->max_pixels, fault))) return code;
@@ -84,7 +83,7 @@ int64_t gf_image_fill(const gf_view *view, const gf_batch *batch, int64_t from, 
             int64_t target = p->targets[sample];
             memcpy(batch->y + i * view->y_bytes, &target, sizeof target);
         }
-        const int32_t *record = (const int32_t *)(batch->records + i * view->record_bytes);
+        const int32_t *record = batch->records ? (const int32_t *)(batch->records + i * view->record_bytes) : NULL;
         int32_t code = worker ? gf_image_make(worker, p, sample, record, x, &fault) : gf_fault_set(&fault, GF_FAULT_MEMORY, -1, "no memory for a worker");
         gf_meter_picture_end(meter);
         if (code && !gf_fault_add(batch->faults, i, &fault)) return i; // no memory to say what is wrong: the batch fails

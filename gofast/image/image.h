@@ -40,6 +40,14 @@ static inline void gf_made_picture_add(uint8_t *x, int32_t info) {
     memcpy(x, &made, sizeof made);
 }
 
+// The file that facts are mapped from, to be read. They are written by system calls: on a full disk a store to a mapped page
+// may be a signal, and this is an error. The descriptor may be another file's by now: daemons close all that they inherit.
+typedef struct {
+    int64_t fd;
+    _Atomic int64_t used; // 0: it could not be written, and the facts are this process's memory since
+    uint64_t device, inode;
+} gf_facts_file;
+
 typedef struct gf_image_program gf_image_program;
 struct gf_image_program {
     const gf_pixel_ops *pixels;
@@ -64,6 +72,7 @@ struct gf_image_program {
     _Atomic int64_t fetched[512]; // samples whose files are on their way already, each plus 1; see fill.c
     const gf_extent *extents; // of each sample, or NULL: each is all of the object of its number
     gf_facts *facts;          // of each sample. Shared between processes
+    gf_facts_file *facts_file; // where they are mapped from; NULL: they are memory
     // Where certain steps come first, and what they make is kept: the records, and what makes them and goes on from them.
     struct gf_kept *kept; // or NULL
     gf_image_program *certain, *rest;

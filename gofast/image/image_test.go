@@ -61,14 +61,14 @@ func stepByStep(t *testing.T, plan Plan, picture *stdimage.RGBA, record []int32)
 	for !last(plan.Steps[0]) {
 		first := Plan{Steps: plan.Steps[:1]}
 		p := compiled(t, first)
-		sample, err := sampleOf(t, first, picture, record[:p.RecordWords()])
+		sample, err := sampleOf(t, first, picture, record[:p.steps().Words()])
 		if err != nil {
 			t.Fatalf("%+v: %v", first, err)
 		}
 		made := (*madePicture)(unsafe.Pointer(unsafe.SliceData(sample)))
 		size := stdimage.Rect(0, 0, int(made.width), int(made.height))
 		picture = &stdimage.RGBA{Pix: unsafe.Slice(made.data, 4*size.Dx()*size.Dy()), Stride: 4 * size.Dx(), Rect: size} // not freed
-		plan.Steps, record = plan.Steps[1:], record[p.RecordWords():]
+		plan.Steps, record = plan.Steps[1:], record[p.steps().Words():]
 		p.Free()
 	}
 	sample, err := sampleOf(t, plan, picture, record)
@@ -159,7 +159,7 @@ func hostile(t *testing.T, plan Plan, picture *stdimage.RGBA, words []byte) {
 		return
 	}
 	defer p.Free()
-	record := make([]int32, p.RecordWords())
+	record := make([]int32, p.steps().Words())
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(record))), 4*len(record)), words)
 	_, _ = sampleOf(t, plan, picture, record) // either will do
 }

@@ -16,7 +16,7 @@ static int go_on(gf_image_worker *w, const gf_image_program *p, const gf_kept_he
     return 1;
 }
 
-int gf_image_of_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, gf_size before, const int32_t *record, uint8_t *x) {
+int gf_image_of_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x) {
     gf_stamp now;
     gf_kept_header h;
     const uint8_t *bytes;
@@ -24,7 +24,7 @@ int gf_image_of_record(gf_image_worker *w, const gf_image_program *p, int64_t sa
     if (!gf_kept_has(p->kept, sample) || !p->reader->stamp(p->reader, &extent, &now)) return 0;
     if (!gf_kept_get(p->kept, sample, &now, &w->record, &h, &bytes)) return 0;
     if ((int64_t)h.width * h.height > p->max_pixels) return 0;
-    if (p->steps->record_words && gf_size_is_known(before) && (h.width != before.width || h.height != before.height)) return 0;
+    if (!gf_drawn_fits(p->steps, record, (gf_size){h.width, h.height})) return 0;
     gf_remember_size(p, sample, (gf_size){h.width, h.height});
     gf_meter *meter = gf_meter_here();
     gf_meter_to(meter, GF_STAGE_PICTURE);

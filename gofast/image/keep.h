@@ -6,8 +6,8 @@
 #include "run.h"
 
 // Makes a sample of its record. 0: there is none of the file as it is now, or it cannot be made, and the file says what is
-// wrong. before is the size for which was drawn.
-int gf_image_of_record(gf_image_worker *, const gf_image_program *, int64_t sample, gf_size before, const int32_t *record, uint8_t *x);
+// wrong.
+int gf_image_of_record(gf_image_worker *, const gf_image_program *, int64_t sample, const int32_t *record, uint8_t *x);
 
 // Whether a sample that is read next is kept; and the stamp of what is read.
 int gf_image_keeps(const gf_image_program *, int64_t sample, gf_stamp *);

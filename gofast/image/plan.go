@@ -11,6 +11,8 @@ import "github.com/gofast-org/gofast/gofast/image/steps"
 type Plan struct {
 	Steps  []Step `json:"steps"`
 	Output Output `json:"output"`
+	// What is drawn is the same for a picture of any size, so that one that has changed is made by the same draws.
+	AnySize bool `json:"any_size"`
 }
 
 // Split is a plan in two at its first draw: certain makes a picture, always the same of the

@@ -36,6 +36,7 @@ type Files struct {
 	Targets uintptr      `json:"targets"` // address of int32[count], the labels; 0 without
 	Extents uintptr      `json:"extents"` // address of source.Extent[count]; 0: each sample is all of the object of its number
 	Facts   uintptr      `json:"facts"`   // address of gf_facts[count] (reader/extent.h), zeros at first
+	Mapped  uintptr      `json:"mapped"`  // address of a gf_facts_file, where they are mapped from, on whole pages and read-only; 0: they are memory
 	Lasting uint32       `json:"lasting"` // 1: they come again in each epoch
 	Stored  *Stored      `json:"stored"`  // they are no files, but pixels in memory: then no reader, extents and facts are needed
 	Kept    *kept.Config `json:"kept"`    // where that is kept which the certain steps make, if there are any; nil: nowhere
@@ -96,6 +97,9 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	}
 	p := Program{c}
 	c.steps = (*C.gf_steps)(list.Pointer())
+	if plan.AnySize {
+		list.IgnoreSizes()
+	}
 	if err := p.setOutput(plan.Output, &made); err != nil {
 		p.Free()
 		return Program{}, err
@@ -126,6 +130,7 @@ func NewProgram(plan Plan, files Files, options Options) (Program, error) {
 	c.targets = (*C.int32_t)(C.as_pointer(C.uintptr_t(files.Targets)))
 	c.extents = (*C.gf_extent)(C.as_pointer(C.uintptr_t(files.Extents)))
 	c.facts = (*C.gf_facts)(C.as_pointer(C.uintptr_t(files.Facts)))
+	c.facts_file = (*C.gf_facts_file)(C.as_pointer(C.uintptr_t(files.Mapped)))
 	C.choose_pixels(c)
 	if files.Kept != nil {
 		if err := p.keep(plan, *files.Kept, options); err != nil {
@@ -201,7 +206,7 @@ func (p Program) Address() uintptr { return uintptr(unsafe.Pointer(p.c)) }
 func (p Program) steps() steps.List { return steps.At(unsafe.Pointer(p.c.steps)) }
 
 // RecordWords is the number of int32 that are drawn for a sample.
-func (p Program) RecordWords() int { return p.steps().Words() }
+func (p Program) RecordWords() int { return p.steps().RecordWords() }
 
 // Sample is what the program makes of a file.
 func (p Program) Sample() engine.Sample {

@@ -43,7 +43,7 @@ func TestNumbers(t *testing.T) {
 		"bytes":              {[]Step{{"op": "to_uint8"}}, bytes, false, nil},
 		"pictures and bytes": {nil, bytes, false, nil},
 	} {
-		got, ok, err := Plan{c.steps, c.out}.Numbers()
+		got, ok, err := Plan{Steps: c.steps, Output: c.out}.Numbers()
 		if ok != c.ok || err != nil {
 			t.Errorf("%s: %v, %v", name, ok, err)
 		}
@@ -58,11 +58,11 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s: erased by words %v", name, words)
 		}
 	}
-	got, _, _ := Plan{[]Step{float, normal}, tensor}.Numbers()
+	got, _, _ := Plan{Steps: []Step{float, normal}, Output: tensor}.Numbers()
 	if got.Scale != numbers.Multiply || !slices.Equal(got.Std, []float32{0.25, 0.25, 0.25}) || !got.Last || got.Type != numbers.Float16 {
 		t.Errorf("%+v", got)
 	}
-	if _, _, err := (Plan{[]Step{float}, Output{}}).Numbers(); err == nil {
+	if _, _, err := (Plan{Steps: []Step{float}}).Numbers(); err == nil {
 		t.Error("a tensor without a size has numbers")
 	}
 }

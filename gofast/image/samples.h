@@ -19,11 +19,8 @@ static inline gf_size gf_remembered_size(const gf_image_program *p, int64_t samp
     return size;
 }
 
-static inline void gf_remember_size(const gf_image_program *p, int64_t sample, gf_size size) {
-    uint64_t bits;
-    memcpy(&bits, &size, sizeof bits);
-    __atomic_store_n((uint64_t *)(void *)&p->facts[sample].width, bits, __ATOMIC_RELAXED);
-}
+// Other processes may have another size at any time: what was drawn for one holds it (steps/draw.h).
+void gf_remember_size(const gf_image_program *, int64_t sample, gf_size);
 
 // The program of a view's sample, and the sample's number in its folder; NULL where the view has no such index.
 static inline const gf_image_program *gf_image_find(const gf_view *view, int64_t index, int64_t *sample) {

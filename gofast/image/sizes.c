@@ -1,11 +1,36 @@
 // The sizes of pictures, from their headers: what is drawn for a picture may depend on its size.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../engine/crew.h"
 #include "run.h"
 #include "samples.h"
+
+// Whether a file has the size now.
+static int write_size(const gf_facts_file *file, int64_t sample, uint64_t bits) {
+    struct stat now;
+    if (fstat((int)file->fd, &now) || (uint64_t)now.st_dev != file->device || (uint64_t)now.st_ino != file->inode) return 0;
+    return pwrite((int)file->fd, &bits, sizeof bits, sample * (off_t)sizeof bits) == sizeof bits;
+}
+
+void gf_remember_size(const gf_image_program *p, int64_t sample, gf_size size) {
+    uint64_t bits, *at = (uint64_t *)(void *)&p->facts[sample].width;
+    memcpy(&bits, &size, sizeof bits);
+    if (__atomic_load_n(at, __ATOMIC_RELAXED) == bits) return;
+    gf_facts_file *file = p->facts_file;
+    if (file && atomic_load_explicit(&file->used, memory_order_acquire)) {
+        if (write_size(file, sample, bits)) return;
+        // They become this process's own, and none is known. Several threads may come here: then some are found once more.
+        size_t all = (size_t)p->count * sizeof bits;
+        if (mmap(p->facts, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) return;
+        atomic_store_explicit(&file->used, 0, memory_order_release);
+    }
+    __atomic_store_n(at, bits, __ATOMIC_RELAXED);
+}
 
 // The first read of a header: most JPEGs keep their size within it.
 static const int64_t HEADER_BYTES = 4 << 10;

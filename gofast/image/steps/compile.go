@@ -38,8 +38,14 @@ func At(c unsafe.Pointer) List { return List{(*C.gf_steps)(c)} }
 // Pointer is the place of the gf_steps.
 func (l List) Pointer() unsafe.Pointer { return unsafe.Pointer(l.c) }
 
-// Words is how many words a sample's record has.
-func (l List) Words() int { return int(l.c.record_words) }
+// RecordWords is how many words a sample's record has.
+func (l List) RecordWords() int { return int(l.c.record_words) }
+
+// Words is how many of them are the steps' own: the first ones.
+func (l List) Words() int { return max(0, l.RecordWords()-C.GF_SIZE_WORDS) }
+
+// IgnoreSizes says that what is drawn is the same for a picture of any size.
+func (l List) IgnoreSizes() { l.c.any_size = 1 }
 
 // Free releases the list.
 func (l List) Free() { C.free(unsafe.Pointer(l.c)) }
@@ -92,7 +98,10 @@ func Compile(plan []Step) (List, Numbers, error) {
 	if c == nil {
 		return List{}, Numbers{}, errs.New(errs.ErrLimit, "plan", fmt.Sprintf("no memory for %d steps", len(l.steps)))
 	}
-	c.n, c.record_words = word(len(l.steps)), word(l.words)
+	c.n = word(len(l.steps))
+	if l.words > 0 {
+		c.record_words = word(l.words + C.GF_SIZE_WORDS)
+	}
 	c.python = word(flag(l.python))
 	list := List{c}
 	for i := range l.steps {

@@ -24,6 +24,7 @@ static int32_t draw_sample(const gf_steps *steps, gf_words *words, gf_words *pyt
                            gf_draw_result *result) {
     sample s = {{words, python, {size.height, size.width}, exp, result}, steps, record};
     memset(record, 0, 4 * (size_t)steps->record_words);
+    if (steps->record_words && !steps->any_size) memcpy(record + steps->record_words - GF_SIZE_WORDS, &size, sizeof size);
     if (size.width < 1 || size.height < 1) return GF_RAISE(&s.drawing, "the picture is empty");
     return gf_walk(steps, record, draw_step, &s);
 }

@@ -11,6 +11,21 @@ typedef struct {
     int32_t width, height;
 } gf_size;
 
+// The last words of a record: the size of the picture that it was drawn for. 0 x 0: of any.
+enum { GF_SIZE_WORDS = sizeof(gf_size) / sizeof(int32_t) };
+
+static inline gf_size gf_drawn_for(const gf_steps *steps, const int32_t *record) {
+    const int32_t *words = record + steps->record_words - GF_SIZE_WORDS;
+    return (gf_size){words[0], words[1]};
+}
+
+// Whether a picture of this size is one that the record was drawn for. Where there is no record, gf_image_run refuses.
+static inline int gf_drawn_fits(const gf_steps *steps, const int32_t *record, gf_size size) {
+    if (!steps->record_words || !record) return 1;
+    gf_size drawn = gf_drawn_for(steps, record);
+    return (drawn.width == size.width && drawn.height == size.height) || !(drawn.width | drawn.height);
+}
+
 // What torch.exp(torch.tensor([x])) gave, for the x that were asked (GF_DRAW_ASK).
 typedef struct {
     const float *x, *value;

@@ -122,8 +122,10 @@ static inline const double *gf_step_numbers(const gf_step *step) { return (const
 
 // A compiled plan's steps, nested ones behind their container, and behind them all their numbers. Only read.
 typedef struct {
-    int32_t n, record_words;
-    int32_t python; // some of them draw from Python's random
+    int32_t n;
+    int32_t record_words; // of a sample: the steps' own, and behind them gf_drawn_for's; 0 where no step has any
+    int32_t python;       // some of them draw from Python's random
+    int32_t any_size;     // what they draw is the same for a picture of any size
     gf_step step[];
 } gf_steps;
 

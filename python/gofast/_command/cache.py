@@ -39,6 +39,7 @@ _PICTURES, _TABLE = "cache of pictures", "cache of a table"
 _KINDS = {
     "folders": "list of a picture folder",
     "kernels": "compiled GPU kernel",
+    "sizes": "sizes of a folder's pictures",
     "tfrecord": "index of TFRecord files",
 }
 

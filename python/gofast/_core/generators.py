@@ -56,12 +56,13 @@ class Generators:
             knows.
     """
 
-    __slots__ = ("numpy", "python", "refills", "torch")
+    __slots__ = ("_brief", "numpy", "python", "refills", "torch")
 
     def __init__(
         self, torchs: torch.Tensor, python: Any, numpys: NumpyState, refills: array[int] | None = None
     ) -> None:
         self.torch, self.python, self.numpy, self.refills = torchs, python, numpys, refills
+        self._brief: tuple[Generators, list[int]] | None = None  # what was told of torch's, and behind which
 
     @classmethod
     def now(cls) -> Generators:
@@ -96,12 +97,15 @@ class Generators:
         """
         brief = None
         if first is not None and self.refills is not None:
-            brief = _brief(self.torch, self.refills[0], first.torch)
+            if self._brief is not None and self._brief[0] is first:
+                brief = [*self._brief[1]]
+            elif brief := _brief(self.torch, self.refills[0], first.torch):
+                self._brief = first, [*brief]
         plain: dict[str, Any] = {"torch": brief or packed(self.torch)}
         words = b""  # a tensor of each would take 300 bytes more in a file
         if first is None or (self.python is not first.python and self.python != first.python):
             version, numbers, gauss = self.python
-            plain["python"], words = [version, gauss], array("I", numbers).tobytes()
+            plain["python"], words = [version, gauss], struct.pack(f"={len(numbers)}I", *numbers)
         if first is None or not self.numpy.same(first.numpy):
             plain["numpy"], words = self.numpy.plain(), words + self.numpy.words
         if words:
@@ -115,7 +119,10 @@ class Generators:
 
     def replaced(self, drawn: Generators, python: Any = None) -> Generators:
         """The same, but torch's state is that of others, and Python's this one if it is given."""
-        return Generators(drawn.torch, python or self.python, self.numpy, drawn.refills)
+        python = python or self.python
+        if python is drawn.python and self.numpy is drawn.numpy:
+            return drawn
+        return Generators(drawn.torch, python, self.numpy, drawn.refills)
 
     def counted(self) -> Generators:
         """The same; if torch's was just seeded, with its refills counted from here on."""
@@ -357,12 +364,18 @@ def _words() -> bytes | None:
         return ctypes.string_at(address, _BYTES)
 
 
+_is_own: dict[type, bool] = {}  # of types that were seen: torch's metaclass makes isinstance take 1 us
+
+
 def owned(owner: Any, depth: int = 3) -> list[Any]:
     """The generators that are attributes of a loader, of its samplers or of its dataset, each once."""
     found: dict[int, Any] = {}
     own = vars(owner) if hasattr(owner, "__dict__") else {}
     for value in own.values():
-        if issubclass(type(value), _OWN):  # torch's metaclass makes isinstance take 1 us
+        kind = type(value)
+        if kind not in _is_own:
+            _is_own[kind] = issubclass(kind, _OWN)
+        if _is_own[kind]:
             found[id(value)] = value
     for name in ("sampler", "batch_sampler", "dataset") if depth else ():
         if own.get(name) is not None:

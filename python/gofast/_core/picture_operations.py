@@ -20,8 +20,12 @@ class Output(TypedDict, total=False):
     raw: bool
 
 
-class PlanRequest(TypedDict):
-    """A transform's native steps."""
+class _Sizes(TypedDict, total=False):
+    any_size: bool
+
+
+class PlanRequest(_Sizes):
+    """A transform's native steps; see image.Plan."""
 
     steps: list[dict[str, Any]]
     output: Output
@@ -117,6 +121,7 @@ class FilesRequest(TypedDict):
     targets: int
     extents: int
     facts: int
+    mapped: int
     lasting: int
     kept: KeptPlace | None
 

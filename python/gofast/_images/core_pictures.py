@@ -56,7 +56,11 @@ class CorePictures(CoreDataset):
                 "raw": raw,
             }
         self._max_pixels, self._labels, self._seed = max_pixels, labels, seed
-        self._plan: picture_operations.PlanRequest = {"steps": plan.steps, "output": output}
+        self._plan: picture_operations.PlanRequest = {
+            "steps": plan.steps,
+            "output": output,
+            "any_size": not plan.needs_size,
+        }
         self.files, self.plan, self.shape, self.channels_last = files, plan, shape, channels_last
         self._kept = kept
         addresses = files.addresses(seed, labels)

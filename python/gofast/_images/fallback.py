@@ -271,11 +271,13 @@ def open_picture(files: PictureFiles, sample: int, fault: Fault | None = None) -
 
 def _check_size(place: SamplePlace, sample: int, size: tuple[int, int]) -> None:
     """Refuses a picture that is not of the size for which was drawn."""
-    files, plan = place.core.files, place.core.plan
-    known = files.sizes[sample]
-    if plan.draws and plan.needs_size and 0 not in size and tuple(known.tolist()) != size:
-        text = f"the picture is {size[0]}x{size[1]} and was {known[0]}x{known[1]} before"
-        known[:] = size
+    files, core = place.core.files, place.core
+    if not core.record_words or 0 in size:
+        return
+    drawn = pillow.drawn_for(place.record, core.record_words)
+    if drawn not in (size, (0, 0)):
+        text = f"the picture is {size[0]}x{size[1]} and was {drawn[0]}x{drawn[1]} before"
+        files.remember(sample, size)
         raise _changed(sample, files.path(sample), text)
 
 
@@ -328,7 +330,7 @@ def size_of(files: PictureFiles, sample: int) -> tuple[int, int]:
         return ANY_SIDE, ANY_SIDE
     if 0 in size:
         return ANY_SIDE, ANY_SIDE
-    files.sizes[sample] = size
+    files.remember(sample, size)
     return size
 
 

@@ -25,6 +25,7 @@ from .._core.picture_operations import IndexSchema, Scan
 from .cache_option import Budget, opened
 from .picture_cache import Names, PictureCache
 from .picture_files import PictureFiles
+from .shared_sizes import HEAD, SharedSizes
 
 Scanned = tuple[Scan, "str | None"]  # the arguments of Files.scan
 
@@ -40,13 +41,16 @@ class Files(PictureFiles):
     Copies in one process share it. A process that is being spawned is handed its descriptors; in any other
     pickle are the options of the scan, which is made again.
 
-    What is found out about them is shared between the processes that were forked or spawned from this one.
+    What is found out about them is shared between the processes that were forked or spawned from this one;
+    the sizes of a large folder's pictures are shared by all of the host (``shared_sizes.py``).
 
     Attributes:
         root: stands before every path.
         classes: names, in order, where the folder has classes.
         empty_classes: those without a sample.
     """
+
+    _shared: SharedSizes | None = None
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Files(PictureFiles):
         scanned: Scanned | None = None,
         contents: Sequence[bytes] | None = None,
         kept: Mapping[str, PictureCache] | None = None,
+        shared_sizes: SharedSizes | None = None,
     ) -> None:
         self._fd, self._schema, self.contents = fd, schema, contents
         self._begin_to_keep(kept)
@@ -72,11 +77,30 @@ class Files(PictureFiles):
         size = self.found_bytes(self.count)
         self._sizes_fd = self._owned.hold(shared(size) if sizes_fd is None else sizes_fd)
         self._find_in(mmap.mmap(self._sizes_fd, size), self.count)
+        self._shared = shared_sizes
+        if sizes_fd is None and scanned is not None and self.count >= _KEPT_FROM:
+            self._shared = SharedSizes.of(scanned[0], self._bytes[:HEAD], self.count)
+        if self._shared is not None:
+            self.sizes = self._shared.sizes
         if contents is not None:
             self._make_room(self.count)
             self._hold(contents)
         for held in (kept or {}).values():
             held.find_by(self.all_names())
+
+    def remember(self, sample: int, size: tuple[int, int]) -> None:
+        """Notes the size of a picture."""
+        if self._shared is None:
+            super().remember(sample, size)
+        else:
+            self._shared.write(sample, size)
+
+    def addresses(self, seed: int, labels: bool) -> picture_operations.FilesRequest:
+        """Where the arrays lie, for the core."""
+        made = super().addresses(seed, labels)
+        if self._shared is not None:
+            made["mapped"] = address_of(self._shared.file)
+        return made
 
     def _begin_to_keep(self, handed: Mapping[str, PictureCache] | None) -> None:
         """Begins without records, or with those of the process that has spawned this one."""
@@ -168,6 +192,13 @@ class Files(PictureFiles):
         start, end = self._paths + int(self.offsets[sample]), self._paths + int(self.offsets[sample + 1]) - 1
         return os.fsdecode(self._bytes[start:end])
 
+    def names_of(self, samples: Sequence[int]) -> list[str]:
+        """Those of several samples."""
+        rows = np.asarray(samples, np.int64)
+        starts, ends = (self.offsets[rows + behind].astype(np.int64) + self._paths for behind in (0, 1))
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        return os.fsdecode(b"".join([self._bytes[start:end] for start, end in spans])).split("\0")[:-1]
+
     def names(self) -> list[str]:
         """All of them."""
         return os.fsdecode(self._path_bytes()).split("\0")[:-1]
@@ -204,6 +235,7 @@ class Files(PictureFiles):
                 self._scanned,
                 self.contents,
                 dict(self._kept),
+                None if self._shared is None else DupFd(self._shared.fd),
                 entry_points.shared.handed(),
             )
         if self._scanned is not None:
@@ -219,10 +251,12 @@ def _handed(
     scanned: Scanned | None,
     contents: Sequence[bytes] | None,
     kept: Mapping[str, PictureCache],
+    shared_sizes: Any,
     marked: Any,
 ) -> Files:
     entry_points.shared.take_over(marked)
-    return Files(fd.detach(), schema, sizes.detach(), scanned, contents, kept)
+    mapped = None if shared_sizes is None else SharedSizes(shared_sizes.detach(), schema["count"])
+    return Files(fd.detach(), schema, sizes.detach(), scanned, contents, kept, mapped)
 
 
 def _scanned_again(options: Scan, index: str | None, digest: str) -> Files:

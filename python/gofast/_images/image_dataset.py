@@ -224,7 +224,7 @@ class ImageDataset(NativeDataset[Kind]):
         return self._here().core
 
     def _origins(self, samples: Sequence[int]) -> list[tuple[str | None, int]]:
-        return [(self._listing.path(sample), sample) for sample in samples]
+        return [*zip(self._listing.paths_of(samples), samples, strict=True)]
 
     def _drawing_view(self) -> PictureBatchSource | None:
         known = self._reader is None and overridden(self, ImageDataset) is None

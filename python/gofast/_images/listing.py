@@ -111,6 +111,12 @@ class Listing:
             return [path for path, _ in self._list]
         return [self._prefix + name for name in self.files.names()]
 
+    def paths_of(self, samples: Sequence[int]) -> list[Any]:
+        """Those of several samples."""
+        if self._listed:
+            return [self.path(sample) for sample in samples]
+        return [self._prefix + name for name in self.files.names_of(samples)]
+
     def path(self, sample: int) -> Any:
         """A sample's path in the list."""
         if not self._listed:

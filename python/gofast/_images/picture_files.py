@@ -83,7 +83,11 @@ class PictureFiles:
     def forget(self, samples: Iterable[int]) -> None:
         """Forgets the sizes of these pictures: they are found again when they are asked for."""
         for sample in samples:
-            self.sizes[sample] = 0
+            self.remember(sample, (0, 0))
+
+    def remember(self, sample: int, size: tuple[int, int]) -> None:
+        """Notes the size of a picture."""
+        self.sizes[sample] = size
 
     def count_fallback(self) -> None:
         """Notes that Pillow decoded a picture in this process."""
@@ -109,6 +113,7 @@ class PictureFiles:
             "targets": address_of(self.targets) if labels else 0,
             "extents": 0,
             "facts": address_of(self.sizes),
+            "mapped": 0,
             "lasting": int(self._lasting),
             "kept": None,
         }

@@ -109,6 +109,12 @@ def make_sample(core: CorePictures, image: Image.Image, record: int, place: int)
         raise _KINDS.get(code, errors.UnsupportedError)(text)
 
 
+def drawn_for(record: int, words: int) -> tuple[int, int]:
+    """The size of the picture that a record of so many words was drawn for; zeros: of any (steps/draw.h)."""
+    width, height = (ctypes.c_int32 * 2).from_address(record + 4 * (words - 2))
+    return width, height
+
+
 class MadePicture(ctypes.Structure):
     """A gf_made_picture of gofast/image/image.h: RGBX pixels in memory of their own."""
 

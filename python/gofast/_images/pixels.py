@@ -107,6 +107,7 @@ class Pixels(PictureFiles):
             "targets": 0,
             "extents": 0,
             "facts": 0,
+            "mapped": 0,
             "lasting": 0,
             "kept": None,
         }

@@ -63,6 +63,10 @@ class RecordFiles(Files):
         """Its file and its number there."""
         return self._records.place(sample)
 
+    def names_of(self, samples: Sequence[int]) -> list[str]:
+        """Those of several samples."""
+        return [self.name(sample) for sample in samples]
+
     def names(self) -> list[str]:
         """All of them."""
         return self._records.places()

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import functools
 import struct
+from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .._core import picture_operations
 from .._loader.batch_source import Parameters
 from .._plan.augment import OPERATIONS
 from .._plan.state import Step
+
+_HAPPENS = [("happens", "?", 1)]
+_SIZE_WORDS = 2  # behind those of the steps: the size for which was drawn (steps/draw.h)
 
 
 def read(steps: Sequence[Step], records: bytes, words: int) -> list[Parameters]:
@@ -21,11 +27,20 @@ def read(steps: Sequence[Step], records: bytes, words: int) -> list[Parameters]:
         records: of the samples, one behind the other.
         words: of each.
     """
+    if not any("steps" in step or "members" in step for step in steps):
+        columns, at = [], 0
+        for step in steps:
+            operation = _operations().get(step["op"])
+            if operation is not None:
+                columns.append([(step["op"], one) for one in operation.column(records, at, words)])
+                at += operation.words
+        assert at == words - _SIZE_WORDS
+        return [*map(list, zip(*columns, strict=True))]
     made = []
     for start in range(0, len(records), 4 * words):
         found: Parameters = []
         end = _read(steps, records, start, found)
-        assert end == start + 4 * words
+        assert end == start + 4 * (words - _SIZE_WORDS)
         made.append(found)
     return made
 
@@ -74,6 +89,16 @@ class _Operation(NamedTuple):
     words: int
     fields: list[tuple[str, str, int]]
     form: struct.Struct
+
+    def column(self, records: bytes, at: int, words: int) -> list[dict[str, Any]]:
+        """The values of all samples: its words begin at this one of each record."""
+        if self.fields == _HAPPENS:
+            return [{"happens": word != 0} for word in array("i", records)[at::words]]
+        if any(code != "i" or count > 1 for _, code, count in self.fields):
+            return [self.values(records, start) for start in range(4 * at, len(records), 4 * words)]
+        names = [name for name, _, _ in self.fields]
+        table = np.frombuffer(records, np.int32).reshape(-1, words)[:, at : at + len(names)]
+        return [dict(zip(names, row, strict=True)) for row in table.tolist()]
 
     def values(self, record: bytes, at: int) -> dict[str, Any]:
         """By name, those of a record that begin there."""

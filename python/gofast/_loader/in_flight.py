@@ -279,14 +279,15 @@ class InFlight:
             given: the last lists that are not, to which the same applies.
         """
         kept, draw = [*workers.now], None if self.draw is None or self.draw.early else self.draw
+        changed = array("q")  # none
         if draw is not None:
             for pull in reversed([*self.flights, *self.drawn]):
-                draw.rewind(pull.before, array("q"))
+                draw.rewind(pull.before, changed)
         for one in reversed(given):
             if one.generators is not None:
                 workers[one.worker] = one.generators
             if draw is not None and one.before is not None:
-                draw.rewind(one.before, array("q"))
+                draw.rewind(one.before, changed)
         if draw is not None:
             draw.begin(self.begun)
         told = workers.told()

@@ -8,7 +8,7 @@ of any other sampler, which may draw whenever it is asked. `_tables/blocks.Block
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -299,9 +299,14 @@ def _uneven(samples: str, world: int) -> errors.OptionError:
     )
 
 
-def beginnings(sampler: Any) -> dict[str, Any]:
-    """The generators that a sampler may draw from: the process's, and its own. And what it mixes."""
-    told = {"process": Generators.now().plain(), "own": [state_of(one) for one in owned(sampler)]}
+def beginnings(sampler: Any, own: Sequence[Any] | None = None) -> dict[str, Any]:
+    """The generators that a sampler may draw from: the process's, and its own. And what it mixes.
+
+    Args:
+        own: its own generators, if they are known.
+    """
+    own = owned(sampler) if own is None else own
+    told = {"process": Generators.now().plain(), "own": [state_of(one) for one in own]}
     if _mixes(sampler):
         told["mix"] = sampler.sampler.state_dict()
     return told

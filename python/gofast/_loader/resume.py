@@ -104,13 +104,14 @@ def _now(
     counted = None if iterator is None else iterator._counted
     inside = epoch is not None or (counted is not None and counted.runs)
     then: Then | None = getattr(iterator, "_then", None)
+    own = owned(loader._index_sampler)
     state: dict[str, Any] = {
         "gofast": _VERSION,
         "place": "inside" if inside else "before" if iterator is None else "after",
         "rank": _rank(),
         "samples": _length(loader),
-        "now": beginnings(loader._index_sampler),
-        "own": [state_of(one) for one in _others(loader)],
+        "now": beginnings(loader._index_sampler, own),
+        "own": [state_of(one) for one in _others(loader, own)],
         "epoch": epoch,
         "then": None if then is None else [*then.states],
         "unknown": None,
@@ -121,7 +122,7 @@ def _now(
         except errors.UnsupportedError as error:
             state["unknown"] = str(error)
     skips = getattr(source or iterator, "skips", NO_SKIPS) if inside else loader._skips  # type: ignore[attr-defined]
-    return with_skips(_plain(state), skips)
+    return with_skips(_plain_but_workers(state), skips)
 
 
 def with_skips(state: dict[str, Any], skips: Skips) -> dict[str, Any]:
@@ -278,9 +279,9 @@ def warn_of_processes() -> None:
     )
 
 
-def _others(loader: DataLoader[Any]) -> list[Any]:
-    """The generators of a loader that are not its sampler's."""
-    samplers = {id(one) for one in owned(loader._index_sampler)}
+def _others(loader: DataLoader[Any], own: list[Any] | None = None) -> list[Any]:
+    """The generators of a loader that are not its sampler's; own: these, if they are known."""
+    samplers = {id(one) for one in (owned(loader._index_sampler) if own is None else own)}
     return [one for one in owned(loader) if id(one) not in samplers]
 
 
@@ -301,6 +302,17 @@ def _rank() -> int:
     return torch.distributed.get_rank() if has_ranks() else 0
 
 
+def _plain_but_workers(state: dict[str, Any]) -> dict[str, Any]:
+    """A plain state. What workers told is plain mostly, and would take half of the time."""
+    workers = (state["epoch"] or {}).get("workers")
+    if workers is None or any(one and len(one) > 1 for one in workers["now"]):
+        plain: dict[str, Any] = _plain(state)
+        return plain
+    plain = _plain({**state, "epoch": {**state["epoch"], "workers": None}})
+    plain["epoch"]["workers"] = workers
+    return plain
+
+
 def _plain(value: Any) -> Any:
     """The same without numpy's arrays, which `torch.load` refuses with weights_only=True."""
     if type(value) in _AS_IT_IS:
@@ -313,7 +325,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         if _AS_IT_IS.issuperset(map(type, value.values())):
             return value
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: one if type(one) in _AS_IT_IS else _plain(one) for key, one in value.items()}
     if isinstance(value, list) or (isinstance(value, tuple) and len(value) <= _SHORT):
         if _AS_IT_IS.issuperset(map(type, value)):
             return value

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +149,52 @@ def test_stateless_draws_are_those_of_a_new_dataset(tmp_path: Path, which: str) 
     ]
     got = [picture for pictures, _ in made for picture in pictures]
     assert all(torch.equal(by_index[int(i)], got[COUNT + k]) for k, i in enumerate(order[COUNT:]))
+
+
+def _here(dataset: Any) -> None:
+    dataset[3]
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "GIF"])  # the core's, and Pillow's
+@pytest.mark.parametrize("finder", ["this process", "a forked one", "a spawned one"])
+def test_another_process_finds_the_new_size_between_draw_and_fill(
+    tmp_path: Path, finder: str, kind: str
+) -> None:
+    """Draws hold the size that they were drawn for: what all processes share is another's by then."""
+    fill(tmp_path, 1)
+    path = tmp_path / "class" / "03.png"
+    path.write_bytes(encoded(5, 40, 30, kind))
+    dataset = gofast.ImageFolder(tmp_path, TRAIN)
+    compiled = dataset._here()
+    draws, indices = compiled.view.new_draws(None), array("q", range(COUNT))
+    records = draws(indices)
+    assert dataset._files.sizes[3].tolist() == [40, 30]
+    path.write_bytes(encoded(6, 30, 40, kind))
+    if finder == "this process":
+        _here(dataset)
+    else:
+        context = multiprocessing.get_context("fork" if finder == "a forked one" else "spawn")
+        process = context.Process(target=_here, args=(dataset,))
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+    assert dataset._files.sizes[3].tolist() == [30, 40]
+    with pytest.raises(errors.ChangedError, match="is 30x40 and was 40x30 before"):
+        compiled.batcher.batch(indices, records)
+
+
+@pytest.mark.parametrize("chain", ["flip", "crop"])
+def test_what_is_drawn_for_any_size_holds_for_the_new_picture(tmp_path: Path, chain: str) -> None:
+    fill(tmp_path, 1)
+    dataset = gofast.ImageFolder(tmp_path, CHAINS[chain])
+    compiled = dataset._here()
+    records = compiled.view.new_draws(None)(array("q", [3]))
+    (tmp_path / "class" / "03.png").write_bytes(encoded(6, 61, 47, "PNG"))
+    if chain == "flip":
+        compiled.batcher.batch(array("q", [3]), records)
+    else:
+        with pytest.raises(errors.ChangedError, match="is 61x47"):
+            compiled.batcher.batch(array("q", [3]), records)
 
 
 def test_a_picture_that_never_stays_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

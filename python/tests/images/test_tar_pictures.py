@@ -64,6 +64,8 @@ def test_batches_are_those_of_tarfile_and_torchvision(tmp_path: Path, kind: str)
     dataset = gofast.ImageFiles.from_tar(paths, "jpg;png", transform=TRAIN)
     plain = reference(paths)
     assert len(dataset) == len(plain) == 13
+    told = gofast.explain(gofast.DataLoader(dataset, 13), step=0)
+    assert told.files == [f"{paths[i >= 6]}[{i - 6 * (i >= 6)}]" for i in range(13)]
     torch.manual_seed(5)
     got = list(gofast.DataLoader(dataset, batch_size=4, shuffle=True))
     torch.manual_seed(5)

@@ -526,3 +526,12 @@ def test_it_prints_a_table(folder: Path) -> None:
         assert line.startswith(f"{index} ") and str(file) in line
         assert f"random resized crop top={own[0][1]['top']} " in line
     assert (found.step, found.steps, found.epoch, found.rank, found.world) == (1, 4, 2, 2, 3)
+
+
+def test_parameters_of_all_samples_are_those_of_each() -> None:
+    """Steps without others inside are read step by step, not sample by sample."""
+    for name, operation in sample_parameters._operations().items():
+        words = operation.words + 3  # one before it, and the size behind it
+        records = np.random.RandomState(3).randint(0, 2, 7 * words).astype(np.int32).tobytes()
+        each = [operation.values(records, 4 * (at + 1)) for at in range(0, 7 * words, words)]
+        assert operation.column(records, 1, words) == each, name

@@ -36,6 +36,7 @@ static float first_uniform(uint64_t seed, int32_t is_fused) {
 import "C"
 
 import (
+	"fmt"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/image/steps"
@@ -87,7 +88,7 @@ type Generators struct {
 // StateBytes is the size of torch's state of a CPU generator.
 const StateBytes = C.GF_DRAW_STATE_BYTES
 
-// Draw draws from generators. records has Words for each of sizes.
+// Draw draws from generators. records has the steps' own words for each of sizes.
 func Draw(l steps.List, fused bool, from Generators, sizes []Size, records []int32, answers []Answer) (Code, Result) {
 	flags := C.int32_t(0)
 	if fused {
@@ -98,9 +99,11 @@ func Draw(l steps.List, fused bool, from Generators, sizes []Size, records []int
 		x[i], value[i] = a[0], a[1]
 	}
 	var r C.gf_draw_result
+	whole := make([]int32, l.RecordWords()*len(sizes))
 	code := C.call_draw(l.Pointer(), flags, unsafe.Pointer(from.Torch), (*C.uint32_t)(unsafe.Pointer(from.Python)), unsafe.Pointer(unsafe.SliceData(sizes)), C.int64_t(len(sizes)),
-		(*C.int32_t)(unsafe.SliceData(records)), (*C.float)(unsafe.SliceData(x)), (*C.float)(unsafe.SliceData(value)),
+		(*C.int32_t)(unsafe.SliceData(whole)), (*C.float)(unsafe.SliceData(x)), (*C.float)(unsafe.SliceData(value)),
 		C.int64_t(len(answers)), &r)
+	ownWords(l, whole, sizes, int(r.done), records)
 	return Code(code), result(&r)
 }
 
@@ -112,11 +115,25 @@ func Stateless(l steps.List, seed, epoch uint64, samples []Sample, records []int
 		indices[i], occurrences[i], sizes[i] = s.Index, s.Occurrence, s.Size
 	}
 	var r C.gf_draw_result
+	whole := make([]int32, l.RecordWords()*len(sizes))
 	code := C.gf_draw_stateless((*C.gf_steps)(l.Pointer()), C.uint64_t(seed), C.uint64_t(epoch),
 		(*C.int64_t)(unsafe.SliceData(indices)), (*C.int32_t)(unsafe.SliceData(occurrences)),
 		(*C.gf_size)(unsafe.Pointer(unsafe.SliceData(sizes))), C.int64_t(len(samples)),
-		(*C.int32_t)(unsafe.SliceData(records)), &r)
+		(*C.int32_t)(unsafe.SliceData(whole)), &r)
+	ownWords(l, whole, sizes, int(r.done), records)
 	return Code(code), result(&r)
+}
+
+// ownWords takes the steps' own words out of records. Behind them is the size that each was drawn for.
+func ownWords(l steps.List, whole []int32, sizes []Size, done int, own []int32) {
+	n, each := l.Words(), l.RecordWords()
+	for i := range sizes {
+		record := whole[i*each : (i+1)*each]
+		if i < done && each > 0 && Size(record[n:]) != sizes[i] {
+			panic(fmt.Sprintf("a record for %v was drawn for %v", record[n:], sizes[i]))
+		}
+		copy(own[i*n:], record[:n])
+	}
 }
 
 func result(r *C.gf_draw_result) Result {
