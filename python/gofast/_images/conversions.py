@@ -27,7 +27,7 @@ from .._plan.state import State
 from .._plan.transforms import environment
 from .lazy_program import LazyProgram
 from .lazy_samples import MOST_BYTES, LazySample, Pending, calculated, lazy_sample
-from .sample_numbers import Numbers
+from .sample_numbers import SampleNumbers
 
 _CHANNELS = {"RGB": 3, "L": 1}
 _SMALL = 1 << 14  # pixels, of which to wait costs as much as to be made
@@ -83,7 +83,7 @@ def _conversion(how: str, channels: int) -> Conversion:
         state = State("tensor", "float32" if how else "uint8", channels, (_NOMINAL, _NOMINAL))
         state.strides = "chw" if how or channels == 1 else "hwc"
         plan = compile_chain([], state, handed=True, drawn=True)
-        made = Conversion(dataclasses.replace(plan, steps=Numbers(how).steps()))
+        made = Conversion(dataclasses.replace(plan, steps=SampleNumbers(how).steps()))
         _conversions[how, channels] = made
     return made
 

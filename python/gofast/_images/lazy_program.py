@@ -33,7 +33,7 @@ from .core_pictures import CorePictures
 from .lazy_samples import MOST_BYTES, Pending, lazy_sample
 from .path_cache import LazyImageCache
 from .picture_files import BatchFiles
-from .sample_numbers import Numbers
+from .sample_numbers import SampleNumbers
 
 MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 _OF_PROGRAM: Picture = (b"", 0, 0, b"")  # the program's own file
@@ -198,8 +198,8 @@ class LazyProgram(_Program[torch.Tensor]):
         plain = not self._wraps and len(self.shape) == 3
         self._may_wait = plain and all(map(_never_fails, plan.steps))
         usual = self.dtype in (torch.float32, torch.uint8)
-        self._ending = Numbers.ending(plan.steps) if usual else None
-        self._others: dict[Numbers, LazyProgram] = {}  # the same to the last steps; each knows all
+        self._ending = SampleNumbers.ending(plan.steps) if usual else None
+        self._others: dict[SampleNumbers, LazyProgram] = {}  # the same to the last steps; each knows all
         self._normalized: dict[Any, LazyProgram | None] = {}  # by means and deviations
 
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:

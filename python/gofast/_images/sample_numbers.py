@@ -11,7 +11,7 @@ import torch
 from .._plan.state import Step
 
 
-class Numbers(NamedTuple):
+class SampleNumbers(NamedTuple):
     """The last steps of a plan.
 
     Attributes:
@@ -39,7 +39,7 @@ class Numbers(NamedTuple):
         return steps
 
     @classmethod
-    def ending(cls, steps: Sequence[Step]) -> tuple[list[Step], Numbers] | None:
+    def ending(cls, steps: Sequence[Step]) -> tuple[list[Step], SampleNumbers] | None:
         """A plan's steps without its numbers, and these; None where it ends in something else."""
         begin, numbers = list(steps), None
         if begin and begin[-1]["op"] == "normalize":
@@ -53,24 +53,24 @@ class Numbers(NamedTuple):
 
     # -- what torch does to a sample. None: something that no steps stand for
 
-    def cast(self, dtype: Any) -> Numbers | None:
+    def cast(self, dtype: Any) -> SampleNumbers | None:
         """`x.to(dtype)`."""
         if dtype is self.dtype:
             return self
-        return Numbers("cast") if dtype is torch.float32 else None
+        return SampleNumbers("cast") if dtype is torch.float32 else None
 
-    def multiplied(self, by: Any, channels: int) -> Numbers | None:
+    def multiplied(self, by: Any, channels: int) -> SampleNumbers | None:
         """`x * by`."""
-        return Numbers("multiply") if self == _CAST and by == _INVERSE else None
+        return SampleNumbers("multiply") if self == _CAST and by == _INVERSE else None
 
-    def divided(self, by: Any, channels: int) -> Numbers | None:
+    def divided(self, by: Any, channels: int) -> SampleNumbers | None:
         """`x / by`."""
         if self == _CAST or not self.how:
-            return Numbers("divide") if type(by) in (int, float) and by == 255 else None
+            return SampleNumbers("divide") if type(by) in (int, float) and by == 255 else None
         numbers = None if self.std else _per_channel(by, channels)
         return None if numbers is None or 0.0 in numbers else self._replace(std=numbers)
 
-    def normalized(self, by: Any, channels: int) -> Numbers | None:
+    def normalized(self, by: Any, channels: int) -> SampleNumbers | None:
         """`(x - mean) / std`, by lists of torchvision's."""
         if not self.how or self.mean or self.std:
             return None
@@ -80,15 +80,19 @@ class Numbers(NamedTuple):
                 return None
             both.append((*map(_float32, numbers),) * (channels // len(numbers)))
         mean, std = both
-        return None if 0.0 in std or not all(map(math.isfinite, mean + std)) else Numbers(self.how, mean, std)
+        return (
+            None
+            if 0.0 in std or not all(map(math.isfinite, mean + std))
+            else SampleNumbers(self.how, mean, std)
+        )
 
-    def reduced(self, by: Any, channels: int) -> Numbers | None:
+    def reduced(self, by: Any, channels: int) -> SampleNumbers | None:
         """`x - by`."""
         numbers = None if not self.how or self.mean or self.std else _per_channel(by, channels)
         return None if numbers is None else self._replace(mean=numbers)
 
 
-_CAST = Numbers("cast")
+_CAST = SampleNumbers("cast")
 _INVERSE = 1.0 / 255
 
 
