@@ -35,7 +35,7 @@ _PATIENCE = 32  # so many more of these may be looked at alone than are made tog
 _NOMINAL = 8  # a side of what a program is compiled for; its pictures say their own
 
 
-class Conversion(LazyProgram):
+class TensorConversion(LazyProgram):
     """Pictures of any size as tensors."""
 
     def shape_of(self, picture: Picture) -> tuple[int, ...]:
@@ -73,17 +73,17 @@ class inside:
         _here.inside = self._before
 
 
-_conversions: dict[tuple[str, int], Conversion] = {}
+_conversions: dict[tuple[str, int], TensorConversion] = {}
 
 
-def _conversion(how: str, channels: int) -> Conversion:
+def _conversion(how: str, channels: int) -> TensorConversion:
     """What makes floats of pictures, or bytes."""
     made = _conversions.get((how, channels))
     if made is None:
         state = State("tensor", "float32" if how else "uint8", channels, (_NOMINAL, _NOMINAL))
         state.strides = "chw" if how or channels == 1 else "hwc"
         plan = compile_chain([], state, handed=True, drawn=True)
-        made = Conversion(dataclasses.replace(plan, steps=SampleNumbers(how).steps()))
+        made = TensorConversion(dataclasses.replace(plan, steps=SampleNumbers(how).steps()))
         _conversions[how, channels] = made
     return made
 
