@@ -35,9 +35,9 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 3,
     "orders": 1,
-    "lines: library": 70_775,
-    "lines: tests": 57_611,
-    "lines: benchmarks": 8_478,
+    "lines: library": 71_795,
+    "lines: tests": 58_829,
+    "lines: benchmarks": 8_472,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`
