@@ -127,12 +127,12 @@ class _Contents:
         if made_of is None or path_cache.current is not None:
             return None
         key, own = (channels, made_of[0]), made_of[1]
-        if key not in self._compiled:
+        found: Any = self._compiled.get(key, _NEW)
+        if found is _NEW:
             if len(self._compiled) == _MOST_CONTENTS:
                 self._compiled.clear()
             self._compiled[key] = None
             return None
-        found = self._compiled[key]
         if isinstance(found, Reason):
             return found
         if found is None or not found[0].stamp.holds():
@@ -141,10 +141,12 @@ class _Contents:
                 return reason
             copied = copy.deepcopy(compose)
             found = self._compiled[key] = _Compiled(copied, channels), copied
-        return found[0]
+        compiled: _Compiled = found[0]
+        return compiled
 
 
 _MOST_CONTENTS = 64
+_NEW: Any = object()
 _contents = _Contents()
 
 

@@ -81,7 +81,7 @@ def _conversion(how: str, channels: int) -> TensorConversion:
     made = _conversions.get((how, channels))
     if made is None:
         state = State("tensor", "float32" if how else "uint8", channels, (_NOMINAL, _NOMINAL))
-        state.strides = "chw" if how or channels == 1 else "hwc"
+        state.strides = "chw" if how and channels == 3 else "hwc"  # torch takes one channel for both
         plan = compile_chain([], state, handed=True, drawn=True)
         made = TensorConversion(dataclasses.replace(plan, steps=SampleNumbers(how).steps()))
         _conversions[how, channels] = made
@@ -96,7 +96,7 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
     channels, (width, height) = _CHANNELS.get(image.mode, 0), image.size
     if not channels or min(width, height) < 2 or environment() is not None:
         return None
-    if Pending.waiting >= MOST_BYTES:
+    if Pending.waiting >= MOST_BYTES or torch.is_inference_mode_enabled():
         return None
     making = image._look() if kind is LazyImage else untouched(image)
     if making is None:

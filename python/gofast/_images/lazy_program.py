@@ -200,7 +200,8 @@ class LazyProgram(_Program[torch.Tensor]):
         usual = self.dtype in (torch.float32, torch.uint8)
         self._ending = SampleNumbers.ending(plan.steps) if usual else None
         self._others: dict[SampleNumbers, LazyProgram] = {}  # the same to the last steps; each knows all
-        self._normalized: dict[Any, LazyProgram | None] = {}  # by means and deviations
+        self._asked: deque[SampleNumbers] = deque(maxlen=_MOST_OTHERS)
+        self._normalized: dict[Any, LazyProgram] = {}  # by means and deviations
 
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
         """The sample of a lazy image, whose values may be made later; None as of `sample`."""
@@ -221,6 +222,7 @@ class LazyProgram(_Program[torch.Tensor]):
         return (
             self._may_wait
             and Pending.waiting < MOST_BYTES
+            and not torch.is_inference_mode_enabled()
             and self.alone <= self.together + _PATIENCE
             and (shares_batches() or (self.has_helpers() and get_worker_info() is None))
         )
@@ -246,9 +248,12 @@ class LazyProgram(_Program[torch.Tensor]):
             return None
         if do != "normalized":
             return self._calculated(do, by)
-        if by not in self._normalized and len(self._normalized) < _MOST_OTHERS:
-            self._normalized[by] = self._calculated(do, by)
-        return self._normalized.get(by)
+        made = self._normalized.get(by)
+        if made is None:
+            made = self._calculated(do, by)
+            if made is not None and len(self._normalized) < _MOST_OTHERS:
+                self._normalized[by] = made
+        return made
 
     def _calculated(self, do: str, by: Any) -> LazyProgram | None:
         assert self._ending is not None
@@ -262,11 +267,14 @@ class LazyProgram(_Program[torch.Tensor]):
             return None if now is None else self
         other = self._others.get(now)
         if other is None:
-            if len(self._others) == _MOST_OTHERS:
+            if len(self._others) >= _MOST_OTHERS // 2 and now not in self._asked:
+                self._asked.append(now)  # numbers that are drawn come once: a program costs more than they do
                 return None
+            if len(self._others) == _MOST_OTHERS:
+                self._others.pop(next(iter(self._others)), None)
             dtype = NAMES[now.dtype]
             other = type(self)(dataclasses.replace(self._plan, steps=[*steps, *now.steps()], dtype=dtype))
-            other._ending, other._others = (steps, now), self._others
+            other._ending, other._others, other._asked = (steps, now), self._others, self._asked
             self._others[now] = other
         return other
 

@@ -108,11 +108,12 @@ class Pending:
         if self.value is not None:
             return self.value
         others = [] if self.used or not self.program.has_helpers() else self._others()
-        if not others:
-            self.program.alone += 1
-            return self.keep(self.program.finish(self.picture, self.record))
         group = [self, *others]
-        made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
+        with torch.inference_mode(False):  # in which somebody else's sample must not be made
+            if not others:
+                self.program.alone += 1
+                return self.keep(self.program.finish(self.picture, self.record))
+            made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
         for one, value in zip(group, made, strict=True):
             one.keep(value)
         return made[0]
@@ -170,10 +171,13 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
             made = calculated(*do, *args)
             if made is not None:
                 return made
+        given = args, kwargs
         args, kwargs = _each(args, _ordinary), _each(kwargs, _ordinary)
         # What lies where nobody looks for tensors, or cannot be swapped, goes on to __torch_dispatch__.
         with torch._C.DisableTorchFunctionSubclass() if _holds(args, kwargs) else nullcontext():
-            return func(*args, **kwargs)
+            made = func(*args, **kwargs)
+        _each(given, _unchanged)
+        return made
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -192,10 +196,34 @@ def _each(value: Any, do: Callable[[LazySample], Any]) -> Any:
     return kind([_each(one, do) for one in value]) if kind in (list, tuple) else value
 
 
+LazySample.__name__ = LazySample.__qualname__ = "Tensor"  # messages of Python's name a class
+LazySample.__module__ = "torch"
+
+
 def _value(sample: LazySample) -> torch.Tensor:
     """What it is, in a tensor beside it."""
     with _lock:
         return sample._pending.make()
+
+
+def _unchanged(sample: LazySample) -> None:
+    """One that cannot become ordinary has a value beside it, whose numbers alone may change.
+
+    Raises:
+        RuntimeError: something else of it was changed.
+    """
+    value = sample._pending.value
+    same = value is None or (value.shape, value.stride(), value.dtype, value.requires_grad) == (
+        sample.shape,
+        sample.stride(),
+        sample.dtype,
+        False,
+    )
+    if not same:
+        raise RuntimeError(
+            "gofast: a tensor to which something has a weak reference was changed in its shape, type or"
+            " gradient before anybody had read it. Read it before it is referred to"
+        )
 
 
 def _holds(*values: Any) -> bool:
@@ -261,11 +289,14 @@ def _stacked(
                 kept[i] = pending
             pending.used = True
     program.finish_all(pictures, records, places)
+    if not out.is_inference():
+        torch.autograd.graph.increment_version(out)
     with _lock:
         for i, pending in kept.items():
             if pending.value is None:
                 strides = program.strides_of(pending.picture)
-                value = torch.empty_strided(each, strides, dtype=program.dtype, device="cpu")
+                with torch.inference_mode(False):
+                    value = torch.empty_strided(each, strides, dtype=program.dtype, device="cpu")
                 pending.keep(value.copy_(out[i]))
     return out
 
@@ -284,19 +315,19 @@ def _is_plain(tensor: Any, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
 def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Tensor | None:
     """What torch's arithmetic makes of a lazy sample, lazily; None where it must be done."""
     pending = vars(sample).get("_pending") if type(sample) is LazySample else None
-    if pending is None or pending.value is not None:
+    if pending is None or torch.is_inference_mode_enabled():
         return None
     program = pending.program.then(do, by)
-    if program is pending.program and do != "copied":
-        return sample  # type: ignore[no-any-return]
     if program is None or (in_place and program.dtype is not pending.program.dtype):
         return None
-    if not in_place:
-        pending.used = True
-        return lazy_sample(program, pending.picture, pending.record)
     with _lock:
-        if type(sample) is not LazySample or pending.value is not None:  # another thread has looked
-            return None
+        if type(sample) is not LazySample or sample._pending is not pending or pending.value is not None:
+            return None  # another thread was faster
+        if program is pending.program and do != "copied":
+            return sample
+        if not in_place:
+            pending.used = True
+            return lazy_sample(program, pending.picture, pending.record)
         sample._pending = Pending(program, pending.picture, pending.record)
     return sample
 

@@ -61,7 +61,7 @@ class SampleNumbers(NamedTuple):
 
     def multiplied(self, by: Any, channels: int) -> SampleNumbers | None:
         """`x * by`."""
-        return SampleNumbers("multiply") if self == _CAST and by == _INVERSE else None
+        return SampleNumbers("multiply") if self == _CAST and type(by) is float and by == _INVERSE else None
 
     def divided(self, by: Any, channels: int) -> SampleNumbers | None:
         """`x / by`."""
@@ -94,11 +94,12 @@ class SampleNumbers(NamedTuple):
 
 _CAST = SampleNumbers("cast")
 _INVERSE = 1.0 / 255
+_MOST_INT = 1 << 63  # from here on torch raises
 
 
 def _per_channel(by: Any, channels: int) -> tuple[float, ...] | None:
     """What is taken from each channel, as float32; None of what is not one number for each."""
-    if type(by) in (int, float):
+    if type(by) is float or (type(by) is int and abs(by) < _MOST_INT):
         numbers = [_float32(by)]
     elif (
         type(by) is torch.Tensor

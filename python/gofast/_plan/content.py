@@ -21,7 +21,8 @@ def content(compose: Any) -> tuple[tuple[Any, ...], bool] | None:
         member holds more than numbers, or was changed.
     """
     members = vars(compose).get("transforms")
-    if type(members) is not list:
+    known = transforms.identify(compose)
+    if type(members) is not list or known is None or transforms.attributes(compose) != {"transforms"}:
         return None
     key: list[Any] = [type(compose)]
     own = False
@@ -29,6 +30,8 @@ def content(compose: Any) -> tuple[tuple[Any, ...], bool] | None:
         kind = type(member)
         known = transforms.identify(member)
         key.append(kind)
+        if kind is torch.nn.Sequential:
+            return None
         if known is None or known.name == "Lambda":
             own = True
             continue

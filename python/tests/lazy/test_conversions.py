@@ -47,6 +47,7 @@ def several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy_program, "threads_here", lambda: 2)
     monkeypatch.setattr(lazy_program, "_of_process", None)
     monkeypatch.setattr(conversions, "_PATIENCE", 1 << 30)
+    conversions._conversions.clear()
     compose_calls.follow()
 
 
@@ -123,6 +124,12 @@ LOOK: dict[str, Callable[[Any], Any]] = {
     "std of zero": then(to_tensor, T.Normalize(MEAN, [0.2, 0.0, 0.2])),
     "infinite": then(to_tensor, lambda x: x - float("inf")),
     "huge": then(to_tensor, lambda x: x - 10**400),
+    "large": then(to_tensor, lambda x: x - 2**64),
+    "by a mask": then(to_bytes, lambda x: x.float() * (x > 3)),
+    "by itself": then(to_bytes, lambda x: x.float() * x.float()),
+    "by a double": then(to_bytes, lambda x: x.float() * torch.tensor([1 / 255], dtype=torch.float64)),
+    "by a complex number": then(to_bytes, lambda x: x.float() * complex(1 / 255)),
+    "by four dimensions": then(to_bytes, lambda x: x.float() * torch.full((1, 1, 1, 1), 1 / 255)),
     "true": then(to_tensor, lambda x: x - True),
     "of doubles": then(to_tensor, lambda x: x - MEANS.double()),
     "a row": then(to_tensor, lambda x: x - torch.arange(40.0)),
@@ -164,9 +171,71 @@ def test_as_torchvision(name: str, files: list[Path]) -> None:
         assert difference(*batches) == ""
 
 
+@pytest.mark.parametrize("name", WAIT)
+def test_grey_files(name: str, files: list[Path]) -> None:
+    """Of one channel, as they are, in the middle of other memory."""
+    grey = [path.read_bytes() for path in files[3::4]]
+    assert Image.open(io.BytesIO(grey[0])).mode == "L"
+    for convert in (
+        lambda image: image,
+        lambda image: image.convert("L"),
+        lambda image: image.resize((9, 8)),
+    ):
+        results = list[Any]()
+        for opener in (gofast.open, Image.open):
+            made = [outcome(WAIT[name], convert(opener(io.BytesIO(data)))) for data in (*grey, *grey)]
+            if all(isinstance(one, torch.Tensor) and one.shape == made[0].shape for one in made):
+                around = torch.full((3 * len(made), *made[0].shape), 7, dtype=made[0].dtype)
+                torch.stack(made, out=around[len(made) : 2 * len(made)])
+                made.append(around)
+            results.append(made)
+        assert difference(*results) == ""
+
+
+def test_inference_mode(files: list[Path]) -> None:
+    """A look within it leaves samples that were made outside what they are, and all others too."""
+    rows = [F.to_tensor(opened(path)) for path in files[:4]]
+    with torch.inference_mode():
+        rows[0].mean()
+        inside = F.to_tensor(opened(files[0]))
+        assert inside.is_inference() and torch.stack([rows[1], rows[2]]).is_inference()
+    for row in rows:
+        assert not row.is_inference()
+        (row.clone().requires_grad_() * 2).sum().backward()
+    with pytest.raises(RuntimeError, match=r"[Ii]nference"):
+        inside.sub_(0.5)
+
+
+def test_a_version_is_counted(files: list[Path]) -> None:
+    out = torch.zeros(2, 3, 30, 40)
+    before = out._version
+    torch.stack([F.to_tensor(opened(path)) for path in files[:2]], out=out)
+    assert out._version > before
+
+
+def test_a_sample_that_is_referred_to_weakly(files: list[Path]) -> None:
+    """Numbers change as in any tensor; another shape has nowhere to be."""
+    import weakref
+
+    x, theirs = F.to_tensor(opened(files[0])), F.to_tensor(opened(files[0], False))
+    reference = weakref.ref(x)
+    x[0] = 3
+    theirs[0] = 3
+    assert torch.equal(x + 0, theirs) and reference() is x
+    changes: list[Callable[[Any], Any]] = [
+        lambda x: x.unsqueeze_(0),
+        lambda x: x.transpose_(0, 1),
+        lambda x: x.requires_grad_(),
+    ]
+    for change in changes:
+        x = F.to_tensor(opened(files[0]))
+        reference = weakref.ref(x)
+        with pytest.raises(RuntimeError, match="weak reference"):
+            change(x)
+
+
 def test_one_look_makes_all_that_wait(files: list[Path]) -> None:
     """As in a collate function that pads pictures of several sizes. Those that went are not made."""
-    conversions._conversions.clear()
     rows = [F.to_tensor(gofast.open(path).convert("RGB")) for path in files]
     gone = [F.to_tensor(opened(path)) for path in files]
     del gone
@@ -181,7 +250,6 @@ def test_one_look_makes_all_that_wait(files: list[Path]) -> None:
 
 
 def test_what_is_looked_at_at_once_is_made_alone(files: list[Path]) -> None:
-    conversions._conversions.clear()
     sums = [F.to_tensor(opened(path)).sum() for path in files]
     assert difference(sums, [F.to_tensor(opened(path, False)).sum() for path in files]) == ""
     program = conversions._conversion("divide", 3)
@@ -192,16 +260,13 @@ def test_small_pictures_that_are_looked_at_at_once_wait_no_more(
     files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conversions, "_PATIENCE", 4)
-    conversions._conversions.clear()
     for path in files:
         assert difference(F.to_tensor(opened(path)) * 2, F.to_tensor(opened(path, False)) * 2) == ""
     assert type(F.to_tensor(opened(files[0]))) is torch.Tensor
     assert type(F.to_tensor(opened(files[0]).resize((200, 200)))) is LazySample
-    conversions._conversions.clear()
 
 
 def test_an_original_is_not_made_for_its_clone(files: list[Path]) -> None:
-    conversions._conversions.clear()
     rows = [F.to_tensor(opened(path)) for path in files]
     clones = [row.clone() for row in rows]
     assert clones[0].sum() == F.to_tensor(opened(files[0], False)).sum()
@@ -376,6 +441,9 @@ def test_equal_composes_differ_by_what_changes_them(
     assert not torch.equal(both(lambda c: setattr(c.transforms[2], "mean", [0.0, 0.0, 0.0]))[0], plain)
     assert not torch.equal(both(lambda c: setattr(c.transforms[2], "mean", torch.zeros(3)))[0], plain)
     both(lambda c: c.transforms.append(lambda x: x * 2))
+    for _ in range(3):
+        both(lambda c: setattr(c, "lock", threading.Lock()))
+        both(lambda c: c.transforms.insert(0, torch.nn.Sequential(T.Resize(9))))
     both(lambda c: setattr(c, "transforms", tuple(c.transforms)))
     own = T.Resize.forward
     monkeypatch.setattr(T.Resize, "forward", lambda self, image: own(self, ImageOps.invert(image)))
