@@ -183,7 +183,7 @@ def _reads_by_pillow() -> bool:
 
     opens, home = getattr(Image.open, "__globals__", {}), sys.modules[MODULES + "folder"]
     reads = getattr(home.pil_loader, "__globals__", None)
-    return reads is vars(home) and opens.get("__name__") in ("PIL.Image", "gofast.installed")
+    return reads is vars(home) and opens.get("__name__") in ("PIL.Image", "gofast._images.opening")
 
 
 ADAPTERS.append(folder_adapter)

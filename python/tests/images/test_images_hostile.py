@@ -700,7 +700,7 @@ def test_batches_that_fail_leave_nothing_behind(tmp_path: Path, transform: Any) 
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("transform", [None, VALID], ids=["pictures", "tensors"])
 def test_an_enormous_picture_leaves_no_memory_behind(tmp_path: Path, transform: Any) -> None:
-    """Of its 280 MB a thread keeps none: a folder may hold one such file, and a machine many threads."""
+    """Of its 120 MB a thread keeps none: a folder may hold one such file, and a machine many threads."""
     path = tmp_path / "0.png"
     Image.new("RGB", (10_000, 4_000)).save(path, compress_level=1)
     dataset = gofast.ImageFiles([path, path], transform=transform)
