@@ -93,8 +93,8 @@ def uninstall() -> None:
         _depth = max(_depth - 1, 0)
         if _depth > 0:
             return
-        if (opening := sys.modules.get("gofast._images.opening")) is not None:
-            vars(opening)["everywhere"] = False
+        if (conversions := sys.modules.get("gofast._images.conversions")) is not None:
+            vars(conversions)["installed"] = False
         while _replaced:
             holder, name, before, now = _replaced.pop()
             if getattr(holder, name, None) is now:
@@ -133,7 +133,7 @@ def _put_in_place() -> None:
     from ._images.compose_calls import follow
     from ._lazy import array_images, open_lazy
 
-    opening.everywhere = conversions.installed = True
+    conversions.installed = True
 
     @functools.wraps(array_images.by_pillow)
     def fromarray(obj: Any, mode: Any = None) -> Any:

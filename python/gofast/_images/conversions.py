@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 import threading
 from typing import Any
 
@@ -50,16 +49,9 @@ class TensorConversion(LazyProgram):
         return torch.empty(shape, dtype=self.dtype, device="cpu")
 
 
-installed = False  # Pillow's own images are converted too; else only where a Compose was given a lazy one
+# As long as `gofast.install` holds. Pillow's own images are converted too, not only within a Compose.
+installed = False
 _here = threading.local()
-
-
-def _after_fork_in_child() -> None:
-    global _here
-    _here = threading.local()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class inside:
@@ -170,11 +162,4 @@ _places = Patches(
         f"torchvision.transforms.v2.functional:pil_to_tensor:{_V1}": _bytes,
     }
 )
-follow = _places.follow
-
-
-def leave() -> None:
-    """Puts their own functions back."""
-    global installed
-    installed = False
-    _places.leave()
+follow, leave = _places.follow, _places.leave

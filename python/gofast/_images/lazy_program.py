@@ -259,10 +259,7 @@ class LazyProgram(_Program[torch.Tensor]):
         assert self._ending is not None
         steps, numbers = self._ending
         channels = self.shape[-1 if self._last else 0]
-        if do in ("cast", "floated"):
-            now = numbers.cast(torch.float32 if do == "floated" else by)
-        else:
-            now = getattr(numbers, do)(by, channels)
+        now = getattr(numbers, do)(by, channels)
         if now is None or now == numbers:
             return None if now is None else self
         other = self._others.get(now)

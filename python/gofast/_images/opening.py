@@ -11,9 +11,9 @@ from typing import Any
 import PIL.Image
 
 from .._lazy import open_lazy
+from . import conversions
 from .compose_calls import follow
 
-everywhere = False  # as long as `gofast.install` holds
 _here = threading.local()
 
 
@@ -32,7 +32,7 @@ def is_pillows(caller: FrameType, here: bool = True) -> bool:
     Args:
         here: a LazyOpening counts too.
     """
-    if not (everywhere or (here and _is_here())):  # somebody goes on calling a function of ours
+    if not (conversions.installed or (here and _is_here())):  # somebody goes on calling a function of ours
         return True
     # Pillow takes its own images apart; ours are counted.
     name: str = caller.f_globals.get("__name__", "")
@@ -53,5 +53,5 @@ class LazyOpening:
 
     def __exit__(self, *_: object) -> None:
         _here.lazy -= 1
-        if not (_here.lazy or everywhere) and PIL.Image.open is open:
+        if not (_here.lazy or conversions.installed) and PIL.Image.open is open:
             PIL.Image.open = open_lazy.by_pillow  # another thread within puts it back with its next batch

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from .._core.reason import NotNative
 from .._plan.state import Step
+from .._plan.tensors import float32, per_channel
 
 
 class SampleNumbers(NamedTuple):
@@ -53,7 +55,11 @@ class SampleNumbers(NamedTuple):
 
     # -- what torch does to a sample. None: something that no steps stand for
 
-    def cast(self, dtype: Any) -> SampleNumbers | None:
+    def floated(self, by: Any, channels: int) -> SampleNumbers | None:
+        """`x.float()`."""
+        return self.cast(torch.float32, channels)
+
+    def cast(self, dtype: Any, channels: int) -> SampleNumbers | None:
         """`x.to(dtype)`."""
         if dtype is self.dtype:
             return self
@@ -74,17 +80,11 @@ class SampleNumbers(NamedTuple):
         """`(x - mean) / std`, by lists of torchvision's."""
         if not self.how or self.mean or self.std:
             return None
-        both = list[tuple[float, ...]]()
-        for numbers in by:
-            if len(numbers) not in (1, channels):
-                return None
-            both.append((*map(_float32, numbers),) * (channels // len(numbers)))
-        mean, std = both
-        return (
-            None
-            if 0.0 in std or not all(map(math.isfinite, mean + std))
-            else SampleNumbers(self.how, mean, std)
-        )
+        try:
+            mean, std = (tuple(per_channel(numbers, channels, "a number")) for numbers in by)
+        except NotNative:
+            return None
+        return None if 0.0 in std else SampleNumbers(self.how, mean, std)
 
     def reduced(self, by: Any, channels: int) -> SampleNumbers | None:
         """`x - by`."""
@@ -100,7 +100,7 @@ _MOST_INT = 1 << 63  # from here on torch raises
 def _per_channel(by: Any, channels: int) -> tuple[float, ...] | None:
     """What is taken from each channel, as float32; None of what is not one number for each."""
     if type(by) is float or (type(by) is int and abs(by) < _MOST_INT):
-        numbers = [_float32(by)]
+        numbers = [float32(by)]
     elif (
         type(by) is torch.Tensor
         and by.dtype is torch.float32
@@ -113,10 +113,3 @@ def _per_channel(by: Any, channels: int) -> tuple[float, ...] | None:
     else:
         return None
     return (*numbers * (channels // len(numbers)),) if all(map(math.isfinite, numbers)) else None
-
-
-def _float32(number: float) -> float:
-    try:
-        return torch.tensor(number, dtype=torch.float32, device="cpu").item()
-    except (OverflowError, RuntimeError):
-        return math.inf

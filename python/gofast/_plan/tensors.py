@@ -103,7 +103,7 @@ def normalize(t: Any, family: Family, state: State) -> list[Step]:
         raise NotNative("Normalize needs a float tensor: torchvision raises")
     if state.dtype != "float32":
         raise NotNative(f"normalizes in {state.dtype}")
-    mean, std = (_per_channel(getattr(t, name), state.channels, name) for name in ("mean", "std"))
+    mean, std = (per_channel(getattr(t, name), state.channels, name) for name in ("mean", "std"))
     if 0 in std:
         raise NotNative("std is zero: torchvision raises")
     if state.normalized or state.erased:
@@ -112,7 +112,7 @@ def normalize(t: Any, family: Family, state: State) -> list[Step]:
     return [{"op": "normalize", "mean": mean, "std": std}]
 
 
-def _per_channel(values: Any, channels: int, what: str) -> list[float]:
+def per_channel(values: Any, channels: int, what: str) -> list[float]:
     """One float32 for each channel, rounded as torchvision rounds them."""
     if not (
         type(values) in read.LISTS or isinstance(values, (int, float, torch.Tensor, np.ndarray, np.generic))
@@ -142,7 +142,7 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
     given = list(t.value) if type(t.value) in read.LISTS else [t.value]
     if len(given) not in (1, state.channels):
         raise read.unusual("value", t.value)
-    value = [_float32(read.number(v, -_LARGEST, _LARGEST, "value")) for v in given]
+    value = [float32(read.number(v, -_LARGEST, _LARGEST, "value")) for v in given]
     if state.dtype == "uint8" and any(v != math.floor(v) or not 0 <= v <= 255 for v in value):
         raise NotNative(f"value={t.value!r} in a uint8 tensor")
     if t.inplace and state.dtype == "uint8" and state.shared:
@@ -162,7 +162,8 @@ def random_erasing(t: Any, family: Family, state: State) -> list[Step]:
     return [step]
 
 
-def _float32(value: float) -> float:
+def float32(value: float) -> float:
+    """As torch rounds it."""
     return float(torch.tensor(value, dtype=torch.float32).item())
 
 
