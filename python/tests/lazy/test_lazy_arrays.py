@@ -275,6 +275,7 @@ def test_a_dataset_of_ones_own(transform: Any, workers: int) -> None:
 
 def test_pictures_that_pillow_makes_are_its_own_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(array_images, "_MOST_MISSES", 3)
+    monkeypatch.setattr(reason, "process", reason.Reasons())  # other tests' are too many to tell apart
     array = values(33, 40, 3)
 
     def lazy(call: Any) -> bool:
