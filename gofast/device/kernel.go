@@ -233,7 +233,7 @@ func kept(folder string, c compiler, options []string) *store.Artefact {
 	names, texts := headers()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d.%d", source, names, texts, options, c.major, c.minor))
 	path := filepath.Join(folder, fmt.Sprintf("%x.cubin", sum[:16]))
-	return &store.Artefact{Op: "kernel", Kind: "kernel", Version: 1, Path: path, Of: sum, Threads: 1}
+	return &store.Artefact{Op: "kernel", Kind: "kernel", Version: 1, Path: path, Of: sum}
 }
 
 // keptImage reads a kernel that was kept.

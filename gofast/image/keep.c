@@ -7,7 +7,7 @@
 #include "samples.h"
 
 // Goes on from a record's bytes.
-static int go_on(gf_image_worker *w, const gf_image_program *p, const gf_kept_header *h, const uint8_t *bytes, const int32_t *record, uint8_t *x) {
+static int go_on(gf_image_worker *w, const gf_image_program *p, const gf_record *h, const uint8_t *bytes, const int32_t *record, uint8_t *x) {
     gf_fault fault;
     gf_opened source;
     gf_sample_bytes file = {.data = bytes, .size = (size_t)h->bytes, .length = (size_t)h->bytes};
@@ -18,7 +18,7 @@ static int go_on(gf_image_worker *w, const gf_image_program *p, const gf_kept_he
 
 int gf_image_of_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, const int32_t *record, uint8_t *x) {
     gf_stamp now;
-    gf_kept_header h;
+    gf_record h;
     const uint8_t *bytes;
     gf_extent extent = gf_image_extent(p, sample);
     if (!gf_kept_has(p->kept, sample) || !p->reader->stamp(p->reader, &extent, &now)) return 0;
@@ -50,7 +50,8 @@ static int make_record(const gf_image_program *certain, gf_image_worker *w, gf_o
 
 int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, const gf_stamp *stamp, gf_opened *source, const int32_t *record,
                        uint8_t *x) {
-    gf_kept_header h = {.stamp = *stamp, .width = source->picture.width, .height = source->picture.height};
+    gf_record h = {.width = source->picture.width, .height = source->picture.height};
+    memcpy(h.stamp, stamp, sizeof *stamp);
     gf_record_room room = {.memory = &w->record, .before = gf_kept_before(p->kept, sample)};
     if (!make_record(p->certain, w, source, &room)) {
         gf_kept_never(p->kept, sample);
@@ -63,6 +64,6 @@ int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sa
     gf_stamp now;
     gf_extent extent = gf_image_extent(p, sample);
     if (p->reader->stamp(p->reader, &extent, &now) && !memcmp(&now, stamp, sizeof now))
-        gf_meter_here()->counters[GF_COUNT_CACHE_WRITES] += gf_kept_put(p->kept, sample, (gf_kept_header *)w->record.data);
+        gf_meter_here()->counters[GF_COUNT_CACHE_WRITES] += gf_kept_put(p->kept, sample, (gf_record *)w->record.data);
     return 1;
 }

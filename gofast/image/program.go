@@ -21,6 +21,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/image/steps"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/meter"
+	_ "github.com/gofast-org/gofast/gofast/internal/store" // for the form of records
 	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/kept"
 	"github.com/gofast-org/gofast/gofast/source/reader"

@@ -19,7 +19,7 @@ const racy = 2 * time.Second
 // artefact is the index file of these options.
 func artefact(options *Options, path string) (*store.Artefact, error) {
 	sum, err := options.sum()
-	return &store.Artefact{Op: op, Kind: "index", Version: Version, Path: path, Of: sum, Threads: options.Threads}, err
+	return &store.Artefact{Op: op, Kind: "index", Version: Version, Path: path, Of: sum}, err
 }
 
 // load maps an index file and compares every directory with its state at the scan.

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char MAGIC[8] = "gofastK1";
+_Static_assert(sizeof(gf_stamp) == sizeof((gf_record){0}.stamp), "a record has room for a stamp");
 
 enum {
     ALIGNED = 64,
@@ -21,35 +21,12 @@ static const int64_t MOST_BYTES = 64 << 20; // of a record
 static const int32_t MOST_NAME = 4096 + 8;  // PATH_MAX: no longer one has a file
 static const int64_t SETTLED_NS = 2000000000; // the coarsest times of a file system: FAT's
 
-static inline uint64_t turned(uint64_t x) { return x << 29 | x >> 35; }
-
-// Eight sums side by side, each of every eighth word: one multiplication a word, 20 GB/s. Each step can be undone, so a change
-// within one of them always changes the end.
-static uint64_t sum_of(const uint8_t *data, size_t n, uint64_t seed) {
-    static const uint64_t FACTOR = 0x9e3779b97f4a7c15;
-    uint64_t lane[8], word[8];
-    for (int i = 0; i < 8; i++) lane[i] = seed + (uint64_t)i * FACTOR;
-    size_t at = 0;
-    for (; n - at >= sizeof word; at += sizeof word) {
-        memcpy(word, data + at, sizeof word);
-        for (int i = 0; i < 8; i++) lane[i] = turned(lane[i] ^ word[i]) * FACTOR;
-    }
-    memset(word, 0, sizeof word);
-    memcpy(word, data + at, n - at);
-    uint64_t sum = n;
-    for (int i = 0; i < 8; i++) {
-        lane[i] = turned(lane[i] ^ word[i]) * FACTOR;
-        sum = turned(sum ^ lane[i] ^ lane[i] >> 32) * FACTOR;
-    }
-    return sum ^ sum >> 32;
-}
-
 // behind are its name and bytes.
-static uint64_t sum_of_record(const gf_kept_header *h, const uint8_t *behind) {
-    return sum_of(behind, (size_t)h->name + (size_t)h->bytes, sum_of((const uint8_t *)h, offsetof(gf_kept_header, sum), 0));
+static uint64_t sum_of_record(const gf_record *h, const uint8_t *behind) {
+    return gf_sum_of(behind, (size_t)h->name + (size_t)h->bytes, gf_record_seed(h));
 }
 
-uint64_t gf_kept_key(const char *name) { return sum_of((const uint8_t *)name, strlen(name), 0); }
+uint64_t gf_kept_key(const char *name) { return gf_sum_of((const uint8_t *)name, strlen(name), 0); }
 
 int64_t gf_kept_place(_Atomic uint64_t *keys, int64_t count, const char *name) {
     uint64_t key = gf_kept_key(name);
@@ -66,11 +43,9 @@ static const char *name_of(const gf_kept *k, int64_t sample) { return k->names +
 // One zero at least ends it.
 static int32_t name_bytes(const gf_kept *k, int64_t sample) { return k->names ? (int32_t)(strlen(name_of(k, sample)) / 8 * 8 + 8) : 0; }
 
-size_t gf_kept_before(const gf_kept *k, int64_t sample) { return sizeof(gf_kept_header) + (size_t)name_bytes(k, sample); }
+size_t gf_kept_before(const gf_kept *k, int64_t sample) { return sizeof(gf_record) + (size_t)name_bytes(k, sample); }
 
-static int same_stamp(const gf_stamp *a, const gf_stamp *b) {
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns && a->id == b->id;
-}
+static int same_stamp(const gf_record *h, const gf_stamp *now) { return !memcmp(h->stamp, now, sizeof *now); }
 
 static int read_at(int fd, void *to, int64_t size, int64_t at) {
     for (uint8_t *next = to; size > 0;) {
@@ -108,8 +83,8 @@ static int find(const gf_kept *k, int64_t sample, int *fd, int64_t *offset) {
 }
 
 // Reads a record with its name, if it was made of what has this stamp, or of anything, and is whole.
-static int read_record(int fd, int64_t at, const gf_stamp *now, gf_bytes *memory, gf_kept_header *h) {
-    if (!read_at(fd, h, sizeof *h, at) || memcmp(h->magic, MAGIC, sizeof MAGIC) || (now && !same_stamp(&h->stamp, now))) return 0;
+static int read_record(int fd, int64_t at, const gf_stamp *now, gf_bytes *memory, gf_record *h) {
+    if (!read_at(fd, h, sizeof *h, at) || memcmp(h->magic, GF_RECORD_MAGIC, sizeof h->magic) || (now && !same_stamp(h, now))) return 0;
     if (h->name <= 0 || h->name > MOST_NAME || h->bytes < 0 || h->bytes > MOST_BYTES) return 0;
     int64_t size = h->name + h->bytes;
     if (!gf_bytes_reserve(memory, (size_t)size) || !read_at(fd, memory->data, size, at + (int64_t)sizeof *h)) return 0;
@@ -117,18 +92,18 @@ static int read_record(int fd, int64_t at, const gf_stamp *now, gf_bytes *memory
 }
 
 int gf_kept_check(int fd, int64_t at, uint64_t key, gf_bytes *memory) {
-    gf_kept_header h;
+    gf_record h;
     return read_record(fd, at, NULL, memory, &h) && gf_kept_key((const char *)memory->data) == key;
 }
 
-int gf_kept_get(const gf_kept *k, int64_t sample, const gf_stamp *now, gf_bytes *memory, gf_kept_header *h, const uint8_t **bytes) {
+int gf_kept_get(const gf_kept *k, int64_t sample, const gf_stamp *now, gf_bytes *memory, gf_record *h, const uint8_t **bytes) {
     int fd;
     int64_t at;
     if (!find(k, sample, &fd, &at)) return 0;
     if (k->mapped) {
         const uint8_t *behind = k->mapped + at + sizeof *h;
         memcpy(h, k->mapped + at, sizeof *h);
-        if (!same_stamp(&h->stamp, now) || (k->names && strcmp((const char *)behind, name_of(k, sample)))) return 0;
+        if (!same_stamp(h, now) || (k->names && strcmp((const char *)behind, name_of(k, sample)))) return 0;
         *bytes = behind + h->name;
     } else {
         if (!read_record(fd, at, now, memory, h) || strcmp((const char *)memory->data, name_of(k, sample))) return 0;
@@ -170,7 +145,7 @@ gf_kept *gf_kept_new(gf_kept of) {
     return k;
 }
 
-int gf_kept_put(const gf_kept *k, int64_t sample, gf_kept_header *h) {
+int gf_kept_put(const gf_kept *k, int64_t sample, gf_record *h) {
     int64_t size = (int64_t)gf_kept_before(k, sample) + h->bytes, room = (size + GF_BYTES_SLACK + ALIGNED - 1) / ALIGNED * ALIGNED;
     gf_kept_shared *shared = k->shared;
     if (h->bytes > MOST_BYTES) {
@@ -183,7 +158,7 @@ int gf_kept_put(const gf_kept *k, int64_t sample, gf_kept_header *h) {
     }
     int64_t at = atomic_fetch_add(&shared->end, room);
     if (room > k->limit - at || at >> OFFSET_BITS) return 0;
-    memcpy(h->magic, MAGIC, sizeof MAGIC);
+    memcpy(h->magic, GF_RECORD_MAGIC, sizeof h->magic);
     h->name = name_bytes(k, sample);
     if (h->name) strncpy((char *)(h + 1), name_of(k, sample), (size_t)h->name);
     h->sum = k->mapped ? 0 : sum_of_record(h, (const uint8_t *)(h + 1));

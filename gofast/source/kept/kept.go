@@ -32,6 +32,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	_ "github.com/gofast-org/gofast/gofast/internal/fault"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/source"
 	_ "github.com/gofast-org/gofast/gofast/source/reader"
 )
@@ -73,14 +74,13 @@ func Keys(names, offsets uintptr, count int, keys uintptr) {
 }
 
 const (
-	magic     = "gofastP1" // a file of records begins with it; python/gofast/_images/cache_files.py writes it
 	ending    = ".records"
 	entrySize = int64(unsafe.Sizeof(C.gf_kept_entry{}))
 )
 
 // Is says whether a file is one of records, by its name and its first bytes.
 func Is(path string, head []byte) bool {
-	return strings.HasSuffix(path, ending) && strings.HasPrefix(string(head), magic)
+	return strings.HasSuffix(path, ending) && strings.HasPrefix(string(head), store.Magic)
 }
 
 // Verify compares all records of a file that its index has with their checksums.

@@ -3,6 +3,7 @@
 #ifndef GOFAST_KEPT_H
 #define GOFAST_KEPT_H
 
+#include "../../internal/store/record.h"
 #include "../reader/reader.h"
 
 enum { GF_KEPT_MOST_FILES = 256 };
@@ -34,16 +35,6 @@ typedef struct gf_kept {
 
 gf_kept *gf_kept_new(gf_kept);
 
-// What stands before a record's bytes. A change of it, or of the sum, needs another VERSION in python/gofast/_images/cache_option.py.
-typedef struct {
-    char magic[8];
-    gf_stamp stamp;        // of what it was made of
-    int32_t width, height; // of the picture that it was made of
-    int32_t info, name;    // GF_INFO_..., several; bytes of the sample's name behind this, zeros up to a word among them
-    int64_t bytes;         // behind those
-    uint64_t sum;          // of all the others, of name and bytes too; 0 in memory
-} gf_kept_header;
-
 // An entry of an index: a record that was written completely.
 typedef struct {
     uint64_t key; // of the sample's name
@@ -68,7 +59,7 @@ size_t gf_kept_before(const gf_kept *, int64_t sample);
 
 // Gets a sample's record if it was made of what has this stamp now, and is whole. memory is lent. *bytes are header->bytes, with
 // GF_BYTES_SLACK readable ones behind them. Returns 0 where there is none.
-int gf_kept_get(const gf_kept *, int64_t sample, const gf_stamp *now, gf_bytes *memory, gf_kept_header *header, const uint8_t **bytes);
+int gf_kept_get(const gf_kept *, int64_t sample, const gf_stamp *now, gf_bytes *memory, gf_record *header, const uint8_t **bytes);
 
 // Whether a whole record lies there, of a name with this key. memory is lent.
 int gf_kept_check(int fd, int64_t at, uint64_t key, gf_bytes *memory);
@@ -82,7 +73,7 @@ void gf_kept_never(const gf_kept *, int64_t sample);
 
 // Appends the record of a sample whose header->bytes bytes lie gf_kept_before behind it in memory, and fills in all that stands
 // before them but stamp, size, info and bytes. 1 if it was written.
-int gf_kept_put(const gf_kept *, int64_t sample, gf_kept_header *record);
+int gf_kept_put(const gf_kept *, int64_t sample, gf_record *record);
 
 // Begins to fetch a sample's record.
 void gf_kept_hint(const gf_kept *, int64_t sample);

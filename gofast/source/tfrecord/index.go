@@ -106,7 +106,7 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 	if err != nil {
 		return nil, false, err
 	}
-	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum256(of), Threads: o.Threads}
+	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum256(of)}
 	there := func() bool { // or made while we waited
 		r, err = a.Open(ctx)
 		return err == nil || errors.Is(err, errs.ErrCanceled)
@@ -114,7 +114,7 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 	if there() {
 		return r, true, err
 	}
-	if errors.Is(err, errs.ErrDamaged) && !store.Is(path) {
+	if errors.Is(err, errs.ErrDamaged) && !a.Is() {
 		return nil, false, fail(errs.ErrConfig, "the file is there and is no index of gofast: it will not be replaced").At(path)
 	}
 	reused = true

@@ -189,7 +189,7 @@ func (a *array) checkStored(ctx context.Context, threads int) error {
 	if err != nil {
 		return err
 	}
-	return a.checkSum(sum.IEEE)
+	return a.checkSum(sum)
 }
 
 func (a *array) checkSum(got uint32) error {

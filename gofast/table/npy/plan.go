@@ -3,6 +3,7 @@ package npy
 import (
 	"context"
 	"errors"
+	"hash/crc32"
 	"sync"
 
 	"github.com/gofast-org/gofast/gofast/internal/crc"
@@ -199,7 +200,7 @@ func (t *openFile) visitJob(ctx context.Context, j job, into direct, use visitor
 		return err
 	}
 	if p.sums != nil {
-		p.sums[j.block] = crc.Of(block).IEEE
+		p.sums[j.block] = crc32.ChecksumIEEE(block)
 	}
 	if err = p.finish(block, j.row); err == nil {
 		err = use(p, j.row, block, s)
@@ -221,7 +222,7 @@ func (p *plan) checkBlocks() error {
 	}
 	for i, s := range p.sums {
 		rows := min(p.blockLen(), p.rows-int64(i)*p.blockLen())
-		sum = crc.Combine(crc.IEEE, sum, s, rows*p.rowBytes())
+		sum = crc.Combine(sum, s, rows*p.rowBytes())
 	}
 	return p.checkSum(sum)
 }

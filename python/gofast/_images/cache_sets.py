@@ -14,7 +14,7 @@ from .._core.progress import Progress
 from .._core.stamp import Stamp
 from .cache_files import HEAD_BYTES, LAZY, MADE_FOR, MARK, SET, entries_of, head_of, open_safely, set_of
 
-_HEADER = struct.Struct("=8s3qQ4iqQ")  # gf_kept_header
+_HEADER = struct.Struct("=8s3qQ4iqQ")  # gf_record
 _MOST_NAME = 4096 + 8  # kept.c
 _MOST_SAID = 1 << 20  # bytes of MADE_FOR
 _OFTEN = 1000  # records, after which progress is shown

@@ -1,7 +1,8 @@
 """The sizes of a large folder's pictures, in a file that all processes of a host map.
 
-They are hints: draws hold the size that they were made for, and the fill compares it with the picture's own.
-So nobody locks, nothing is torn that matters, and a file that is older than a picture costs one more draw.
+They are hints, and no format on disk: draws hold the size that they were made for, and the fill compares it
+with the picture's own. So nobody locks, nothing is torn that matters, and a file that is older than a picture
+costs one more draw.
 """
 
 from __future__ import annotations
