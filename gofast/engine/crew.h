@@ -92,4 +92,16 @@ void gf_crew_forget(gf_crew *, const gf_view *);
 
 void gf_release(gf_ticket *);
 
+// Has the crew's threads and this one do a request, in code that does not link to them. Returns 1 when all is done, 0 when
+// stopped() said so, which is asked now and then, and -1 where the crew takes no work.
+static inline int gf_crew_do(gf_crew *crew, const gf_view *view, int most, const gf_request *request, int (*stopped)(void)) {
+    gf_ticket *ticket = crew->submit(crew, view, most, request);
+    if (!ticket) return -1;
+    int stop = 0;
+    while (!stop && !crew->wait(ticket, NULL, 100)) stop = stopped && stopped();
+    if (stop) crew->cancel(ticket);
+    crew->release(ticket);
+    return !stop;
+}
+
 #endif

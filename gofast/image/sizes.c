@@ -132,19 +132,6 @@ int64_t gf_image_known_sizes(const gf_view *view, gf_image_draws *d) {
     return left;
 }
 
-// The crew's threads and this one; 0 when stopped() said so, -1 when the crew takes no work.
-static int probe_together(const gf_view *view, gf_crew *crew, int most, const gf_batch *batch, int64_t n, gf_tally *tally, int (*stopped)(void)) {
-    gf_slot slot = {.managed.dl_tensor.data = batch->x, .rows_left = n, .tally = tally}, *const slots[] = {&slot};
-    const gf_request request = {.indices = batch->indices, .rows = n, .batch_rows = n, .slots = slots};
-    gf_ticket *ticket = crew->submit(crew, view, most, &request);
-    if (!ticket) return -1;
-    int stop = 0;
-    while (!stop && !crew->wait(ticket, NULL, ASK_MS)) stop = stopped && stopped();
-    if (stop) crew->cancel(ticket);
-    crew->release(ticket);
-    return !stop;
-}
-
 int gf_image_find_sizes(const gf_view *view, gf_crew *crew, int most, gf_image_draws *d, int (*stopped)(void)) {
     gf_view *probing = gf_image_sizes_view(view);
     gf_size *found = malloc((size_t)d->n * sizeof *found + 1);
@@ -154,7 +141,9 @@ int gf_image_find_sizes(const gf_view *view, gf_crew *crew, int most, gf_image_d
         for (int64_t i = 0; i < d->n; i++)
             if (!d->sizes[i].width) wanted[left++] = d->indices[i];
         gf_batch batch = {.indices = wanted, .x = (uint8_t *)found};
-        done = crew && left > 1 ? probe_together(probing, crew, most, &batch, left, d->tally, stopped) : -1;
+        gf_slot slot = {.managed.dl_tensor.data = found, .rows_left = left, .tally = d->tally}, *const slots[] = {&slot};
+        const gf_request request = {.indices = wanted, .rows = left, .batch_rows = left, .slots = slots};
+        done = crew && left > 1 ? gf_crew_do(crew, probing, most, &request, stopped) : -1;
         if (done < 0) {
             gf_meter *meter = probing->meter();
             gf_meter_begin(meter, probing->stage);

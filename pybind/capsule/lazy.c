@@ -78,17 +78,6 @@ static int64_t fill_lazies(const gf_view *view, const gf_batch *batch, int64_t f
     return -1;
 }
 
-// With the crew's threads and this one. 0 where the crew takes no work.
-static int make_by_crew(gf_crew *crew, const gf_view *view, int most, const gf_batch *batch, int64_t n) {
-    gf_slot slot = {.rows_left = n}, *const slots[] = {&slot};
-    const gf_request request = {.indices = batch->indices, .records = batch->records, .rows = n, .batch_rows = n, .slots = slots, .silent = 1};
-    gf_ticket *ticket = crew->submit(crew, view, most, &request);
-    if (!ticket) return 0;
-    while (!crew->wait(ticket, NULL, INT64_MAX / 2000000)) continue;
-    crew->release(ticket);
-    return 1;
-}
-
 // make_samples(pictures, view, records, places, crew, most): makes a sample of each picture in a list, of the view's first
 // dataset, at its place, with most threads of the crew if there is one. records: all, one behind the other. 0, or the code of
 // one that could not be made.
@@ -127,8 +116,10 @@ PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n
     view->parts[0] = (gf_part){.program = &work};
     const gf_batch batch = {.indices = indices, .records = POINTER(const uint8_t, a[1])};
     gf_crew *crew = POINTER(gf_crew, a[3]);
+    gf_slot slot = {.rows_left = count}, *const slots[] = {&slot};
+    const gf_request request = {.indices = indices, .records = batch.records, .rows = count, .batch_rows = count, .slots = slots, .silent = 1};
     PyThreadState *state = PyEval_SaveThread();
-    if (!crew || count < 2 || !make_by_crew(crew, view, (int)a[4], &batch, count))
+    if (!crew || count < 2 || gf_crew_do(crew, view, (int)a[4], &request, NULL) < 0)
         make_lazies(view, &batch, 0, count, gf_lazy_sample);
     PyEval_RestoreThread(state);
     result = PyLong_FromLong(code);
