@@ -47,6 +47,16 @@ def quietly(one_thread: None) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def samples_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples of lazy images wait for their batch, where a process has one thread too."""
+    from gofast._core import engine
+    from gofast._images import lazy_program
+
+    monkeypatch.setattr(engine, "helpers", lambda: (engine.crew(), 2))
+    monkeypatch.setattr(lazy_program, "_PATIENCE", 1 << 30)
+
+
 @pytest.fixture(scope="module")
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """Twenty pictures of three classes, or PICTURES of them, where a module says so."""

@@ -15,6 +15,7 @@ import importlib.machinery
 import importlib.util
 import itertools
 import json
+import multiprocessing
 import os
 import pathlib
 import resource
@@ -122,11 +123,40 @@ def threads(requested: int | None = None) -> int:
     if quota is not None:
         count = min(count, quota)
     count /= min(ranks(), count)  # no float holds a number of 400 digits
-    data = sys.modules.get("torch.utils.data")
-    info = data.get_worker_info() if data is not None else None
+    info = _worker_info()
     if info is not None and getattr(info, "worker_method", "") != "thread":  # worker threads share one engine
         count /= max(info.num_workers, 1)
     return max(int(count), 1)
+
+
+def _worker_info() -> Any:
+    data = sys.modules.get("torch.utils.data")
+    return None if data is None else data.get_worker_info()
+
+
+def in_worker() -> bool:
+    """Whether this is a worker process of a torch DataLoader (not a thread, nor one that stands for it)."""
+    return _worker_info() is not None and multiprocessing.parent_process() is not None
+
+
+def threads_here() -> int:
+    """Threads that may work on one batch.
+
+    A worker process is one thread of work, as in torch: its engine, if the parent had one, would have to be
+    loaded again.
+    """
+    return 1 if in_worker() or not loaded() else threads()
+
+
+def helpers() -> tuple[int, int]:
+    """The engine's threads for work beside batches: their crew, and how many; zeros where there is one."""
+    return (0, 0) if in_worker() or not loaded() else _helpers(os.getpid())
+
+
+@functools.cache  # asked with every batch
+def _helpers(pid: int) -> tuple[int, int]:
+    most = threads()
+    return (crew(), most) if most > 1 else (0, 0)
 
 
 def ranks() -> int:

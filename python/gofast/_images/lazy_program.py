@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
-import os
 import random
 import weakref
 from array import array
@@ -24,7 +23,6 @@ from .._core.spent import Spent
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.source import PixelSource, Source, SourceState
-from .._loader.batcher import threads_here
 from .._loader.sample_memory import empty, shares_batches
 from .._plan.compile import Plan
 from .._plan.transforms import environment
@@ -66,18 +64,6 @@ def _at(record: array[int] | None) -> int:
 def _failed() -> errors.EngineError:
     """Of a picture that was known to be one: memory is short, or the file was changed under our hands."""
     return errors.EngineError("a picture that waited for its batch could not be made: is memory short?")
-
-
-def _helpers() -> tuple[int, int]:
-    """The engine's threads: their crew, and how many; zeros in a process that has none."""
-    global _of_process
-    if _of_process is None or _of_process[0] != os.getpid():
-        most = threads_here()
-        _of_process = os.getpid(), (engine.crew(), most) if most > 1 else (0, 0)
-    return _of_process[1]
-
-
-_of_process: tuple[int, tuple[int, int]] | None = None
 
 
 class _Program(Generic[Made]):
@@ -229,7 +215,7 @@ class LazyProgram(_Program[torch.Tensor]):
 
     def has_helpers(self) -> bool:
         """See Makes."""
-        return _helpers()[1] > 1
+        return engine.helpers()[1] > 1
 
     def shape_of(self, picture: Picture) -> tuple[int, ...]:
         """See Makes."""
@@ -304,7 +290,9 @@ class LazyProgram(_Program[torch.Tensor]):
             drawn += record or array("i")
         at = places.buffer_info()[0]
         core = self._core if rows is self._last else self._in_batches
-        if codecs.capsule().make_samples(pictures, core.address, drawn.buffer_info()[0], at, *_helpers()):
+        if codecs.capsule().make_samples(
+            pictures, core.address, drawn.buffer_info()[0], at, *engine.helpers()
+        ):
             raise _failed()
         self.together += len(pictures)
 

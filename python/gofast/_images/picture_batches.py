@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +14,6 @@ from .. import errors
 from .._core import engine
 from .._core.picture_operations import TorchWords
 from .._loader.batch_source import BatchSource, Parameters, SampleForm, row_index_error
-from .._loader.batcher import threads_here
 from .._loader.core_dataset import IntArray, joined
 from .._loader.draws import BatchPosition
 from .._loader.transfer_format import TransferFormat, alike
@@ -62,18 +60,9 @@ class PictureBatchSource(BatchSource):
         self.torch_words: Sequence[TorchWords] = cores[0].torch_words
         self._strides, self._hands_over = plan.strides, plan.hands_over
         self._raw: list[CorePictures] = []  # of each dataset, once there is a wire
-        self._helpers: tuple[int, tuple[int, int]] | None = None  # of this process
         # A sample that is a tv_tensors.Image alone keeps its class, for which torch's collate wants a list.
         alone = self.bare and self.label_dtype is None and not self.has_more
         self.lists = alone and plan.hands_over == "tv_image"
-
-    @property
-    def helpers(self) -> tuple[int, int]:
-        """The engine's threads that read headers too: their crew, and how many; zeros without."""
-        if self._helpers is None or self._helpers[0] != os.getpid():
-            most = threads_here()
-            self._helpers = os.getpid(), (engine.crew(), most) if most > 1 else (0, 0)
-        return self._helpers[1]
 
     def size_of(self, index: int) -> tuple[int, int]:
         """Asks Pillow for the size that the core could not tell."""

@@ -45,10 +45,6 @@ class DrawnView(Protocol):
     def core(self) -> CoreDataset:
         """What the core draws for."""
 
-    @property
-    def helpers(self) -> tuple[int, int]:
-        """The engine's threads that read headers too: their crew, and how many; zeros without."""
-
     def forget(self, indices: Sequence[int]) -> None:
         """Forgets the sizes of these samples' pictures."""
 
@@ -143,7 +139,7 @@ def _draw(
 ) -> None:
     """Runs a request to its end. Without a view, all sizes are known."""
     (request.indices, request.n), request.sizes = indices.buffer_info(), sizes.buffer_info()[0]
-    helpers = (0, 0) if view is None else view.helpers
+    helpers = (0, 0) if view is None else engine.helpers()
     request.tally = tally_here()
     asked, answers = array("f"), torch.empty(0, device="cpu")
     while True:

@@ -20,7 +20,7 @@ from .batch_source import BatchSource
 from .core_dataset import CoreDataset
 from .counts import Counts, counted_by, here, process
 from .pinning import PinnedMemory
-from .shared import in_worker, shared_batch
+from .shared import shared_batch
 from .slots import RING, SharedRing, Slots
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
@@ -131,7 +131,7 @@ class Batcher:
         self._capsule = engine.capsule()
         self._take = self._capsule.take
         self._crew: int | None = None
-        self._threads, most = threads or 0, threads_here()
+        self._threads, most = threads or 0, engine.threads_here()
         self._most = min(most, threads or most)
         self._row_bytes = self._slot_row_bytes()
         self._slots: Slots | None = None
@@ -448,15 +448,6 @@ class Batcher:
                 pass
         finally:  # gives the ticket up; after Ctrl-C the labels' memory may go now
             capsule.cancel(at)
-
-
-def threads_here() -> int:
-    """Threads that may work on one batch.
-
-    A worker process is one thread of work, as in torch: its engine, if the parent had one, would have to be
-    loaded again.
-    """
-    return 1 if in_worker() or not engine.loaded() else engine.threads()
 
 
 def given_up() -> errors.CanceledError:

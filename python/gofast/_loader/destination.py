@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from .._core import engine
 from .batcher import Batcher
 from .pinning import is_asked_for
-from .shared import can_share, in_worker
+from .shared import can_share
 from .slots import Slots
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class ForTorch(Destination):
 
     def __init__(self, shares: bool = True) -> None:
         super().__init__()
-        self._shared = shares and in_worker() and can_share()
+        self._shared = shares and engine.in_worker() and can_share()
 
     def new_slots(self, bytes_: int) -> Slots:
         """See Destination."""

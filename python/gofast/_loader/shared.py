@@ -19,7 +19,6 @@ from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import reduce_tensor
-from torch.utils.data import get_worker_info
 from torch.utils.dlpack import from_dlpack
 
 from .. import errors
@@ -29,11 +28,6 @@ from .._core.numbers import NAMES, OPAQUE, dlpack
 from .batch import Batch
 from .batch_source import BatchSource
 from .slots import SharedRing
-
-
-def in_worker() -> bool:
-    """Whether this is a worker process of a torch DataLoader (not a thread)."""
-    return get_worker_info() is not None and multiprocessing.parent_process() is not None
 
 
 def can_share() -> bool:

@@ -26,7 +26,7 @@ from .batch_memory import BatchMemory, MemoryBlock
 from .getitems import is_ours
 from .native_dataset import surroundings
 from .sample_memory import SampleMemory, SharedBatches, making
-from .shared import can_share, in_worker
+from .shared import can_share
 
 # Smaller batches are torch's: its allocator has used their memory before.
 _LEAST_BYTES = 1 << 20
@@ -90,7 +90,7 @@ class Stacking:
             self._pid, self._blocks, self._here = os.getpid(), None, threading.local()
             away, asked = not self.is_at_home(), get_worker_info() is not None
             # A loader within a worker, or a worker that is a thread, has torch's memory.
-            if away is asked and _loads() and (not away or (in_worker() and can_share())):
+            if away is asked and _loads() and (not away or (engine.in_worker() and can_share())):
                 self._blocks = BatchMemory(away)
         return self._blocks
 

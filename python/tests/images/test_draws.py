@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,19 @@ from picture_files import png_header
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
 
 
-def view_of(paths: list[str], threads: int, **options: Any) -> Any:
-    """A view of these files whose headers so many threads read; 0: the caller's alone."""
-    dataset = gofast.ImageFiles(paths, transform=TRAIN, **options)
-    view = dataset._here().view.keep(dataset)
-    view._helpers = os.getpid(), (engine.crew() if threads else 0, threads)
-    return view
+ViewOf = Callable[..., Any]
+
+
+@pytest.fixture
+def view_of(monkeypatch: pytest.MonkeyPatch) -> ViewOf:
+    """Makes a view of files whose headers so many threads read; 0: the caller's alone."""
+
+    def made(paths: list[str], threads: int, **options: Any) -> Any:
+        dataset = gofast.ImageFiles(paths, transform=TRAIN, **options)
+        monkeypatch.setattr(engine, "helpers", lambda: (engine.crew() if threads else 0, threads))
+        return dataset._here().view.keep(dataset)
+
+    return made
 
 
 @pytest.fixture
@@ -41,7 +48,7 @@ def paths(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_sizes_are_found_whoever_can_tell(paths: list[str], threads: int) -> None:
+def test_sizes_are_found_whoever_can_tell(view_of: ViewOf, paths: list[str], threads: int) -> None:
     view = view_of(paths, threads)
     indices = array("q", [*range(len(paths)), 3, 0, -9])
     found = torch.tensor(find_sizes(view, indices)).view(-1, 2).tolist()
@@ -52,7 +59,7 @@ def test_sizes_are_found_whoever_can_tell(paths: list[str], threads: int) -> Non
 
 
 @pytest.mark.parametrize("rng", ["torch", "stateless"])
-def test_an_index_that_is_none(paths: list[str], rng: str) -> None:
+def test_an_index_that_is_none(view_of: ViewOf, paths: list[str], rng: str) -> None:
     view, indices = view_of(paths, 0, rng=rng), array("q", [1, len(paths)])
     with pytest.raises(gofast.errors.RowIndexError, match=f"index {len(paths)} is out of range"):
         draw(view, indices, array("i", bytes(16)), 0)
@@ -79,7 +86,7 @@ def test_samples_before_a_bad_index_draw(paths: list[str], workers: int) -> None
     assert seen[0].count("IndexError") == 2 and seen[0] == seen[1] == seen[2]
 
 
-def test_streams_know_what_came_before_in_the_batch(paths: list[str]) -> None:
+def test_streams_know_what_came_before_in_the_batch(view_of: ViewOf, paths: list[str]) -> None:
     view = view_of(paths, 0, rng="stateless", seed=7)
     words = view.record_words
 
@@ -96,7 +103,7 @@ def test_streams_know_what_came_before_in_the_batch(paths: list[str]) -> None:
 
 
 @pytest.mark.parametrize("threads", [0, 1])
-def test_ctrl_c_comes_while_headers_are_read(tmp_path: Path, threads: int) -> None:
+def test_ctrl_c_comes_while_headers_are_read(view_of: ViewOf, tmp_path: Path, threads: int) -> None:
     photograph(0, 40, 30).save(tmp_path / "0.jpg")
     view = view_of([str(tmp_path / "0.jpg")] * 200_000, threads)  # seconds of one thread
 

@@ -19,7 +19,7 @@ from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
 import gofast
-from gofast._images import compose_calls, conversions, lazy_program
+from gofast._images import compose_calls, conversions
 from gofast._images.lazy_samples import LazySample, Pending
 from same import difference
 
@@ -43,9 +43,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(autouse=True)
-def several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_program, "threads_here", lambda: 2)
-    monkeypatch.setattr(lazy_program, "_of_process", None)
+def conversions_wait(samples_wait: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversions, "_PATIENCE", 1 << 30)
     conversions._conversions.clear()
     compose_calls.follow()

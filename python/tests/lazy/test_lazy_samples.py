@@ -31,6 +31,7 @@ from in_threads import in_threads
 from same import difference
 
 pytestmark = [
+    pytest.mark.usefixtures("samples_wait"),
     pytest.mark.filterwarnings("ignore:To copy construct"),
     pytest.mark.filterwarnings("ignore:The PyTorch API of nested"),
     pytest.mark.filterwarnings("ignore:The given NumPy array is not writable"),
@@ -49,14 +50,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         pixels = random_.integers(0, 256, (90 + i, 120, 3), np.uint8)
         Image.fromarray(pixels).save(folder / f"{i:02}.jpg", quality=70, progressive=i >= N)
     return sorted(folder.iterdir())
-
-
-@pytest.fixture(autouse=True)
-def several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a process has one thread, samples are made at once."""
-    monkeypatch.setattr(lazy_program, "threads_here", lambda: 2)
-    monkeypatch.setattr(lazy_program, "_of_process", None)
-    monkeypatch.setattr(lazy_program, "_PATIENCE", 1 << 30)
 
 
 def opened(path: Path, ours: bool = True) -> Any:

@@ -19,7 +19,6 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
 from torchvision import transforms as T
 
 import gofast
-from gofast._images import lazy_program
 from gofast._images.lazy_samples import LazySample
 from gofast._lazy.lazy_image import LazyImage
 from gofast._loader import shared
@@ -234,7 +233,7 @@ def test_it_goes_on_beside_an_install(paths: list[str]) -> None:
     assert all(next(loader))
 
 
-@pytest.mark.usefixtures("two_threads")
+@pytest.mark.usefixtures("samples_wait")
 def test_its_samples_wait_for_their_batch(paths: list[str]) -> None:
     waited: list[bool] = []
 
@@ -244,10 +243,3 @@ def test_its_samples_wait_for_their_batch(paths: list[str]) -> None:
 
     batches(gofast.DataLoader, HuggingFaces(paths), 0, collate)
     assert waited.count(True) == COUNT - 1  # one is progressive
-
-
-@pytest.fixture
-def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_program, "threads_here", lambda: 2)
-    monkeypatch.setattr(lazy_program, "_of_process", None)
-    monkeypatch.setattr(lazy_program, "_PATIENCE", 1 << 30)
