@@ -45,13 +45,12 @@ from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
 from ._loader.native_dataset import NativeDataset, native, resolve, surroundings
 from ._loader.over import Over, epoch_of
-from ._loader.ranks import waits_of_ranks
+from ._loader.ranks import ranks_here, waits_of_ranks
 from ._loader.recent_batches import RecentBatches
 from ._loader.resume import (
     ahead_by_one,
     check,
     comes_first,
-    has_ranks,
     is_over,
     of_all_ranks,
     put,
@@ -392,7 +391,7 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         if self._state is not None:
             return with_skips(self._state, self._skips)
         state = state_of_loader(self, self._newest(), self._recent)
-        return of_all_ranks(state) if self._state_of_all and has_ranks() else state
+        return of_all_ranks(state) if self._state_of_all and ranks_here()[0] > 1 else state
 
     def state_after(self, batch: Any) -> dict[str, Any]:
         """`state_dict` behind a batch that was handed out earlier in this epoch, for loops that read ahead.

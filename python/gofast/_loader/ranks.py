@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
 
+def ranks_here() -> tuple[int, int]:
+    """How many ranks the process group has, and which this is; 1 and 0 without one."""
+    return _of_group() or (1, 0)
+
+
 def ranks_of(world: Any, rank: Any) -> tuple[int, int]:
     """The same, from a Sampler's arguments.
 
@@ -50,11 +55,16 @@ def ranks_of(world: Any, rank: Any) -> tuple[int, int]:
     return world, rank
 
 
+def _of_group() -> tuple[int, int] | None:
+    dist = torch.distributed
+    return (dist.get_world_size(), dist.get_rank()) if dist.is_available() and dist.is_initialized() else None
+
+
 def _of_launcher() -> tuple[int, int] | None:
     """What the process group says, else torchrun's variables."""
-    dist = torch.distributed
-    if dist.is_available() and dist.is_initialized():
-        return dist.get_world_size(), dist.get_rank()
+    found = _of_group()
+    if found is not None:
+        return found
     try:
         return int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
     except (KeyError, ValueError):
@@ -75,13 +85,11 @@ def _of_mesh(world: Any, mesh: DeviceMesh) -> tuple[int, int]:
 
 def waits_of_ranks(epoch: dict[str, Any]) -> list[dict[str, Any]]:
     """What each rank's loader counted in an epoch, the longest wait first. A collective call."""
-    dist = torch.distributed
-    found = _of_launcher() if dist.is_available() and dist.is_initialized() else None
-    world, rank = found or (1, 0)
+    world, rank = ranks_here()
     own = {"rank": rank, "host": socket.gethostname()}
     own.update((name, epoch[name]) for name in ("batches", "seconds", "wait_seconds"))
     ranks: list[Any] = [own]
     if world > 1:
         ranks = [None] * world
-        dist.all_gather_object(ranks, own)
+        torch.distributed.all_gather_object(ranks, own)
     return sorted(ranks, key=lambda one: -one["wait_seconds"])

@@ -12,6 +12,7 @@ from .. import errors
 from .._core.generators import Generators, owned, put_state, state_of, unpacked
 from .._core.warn import warn
 from .order import begin, beginnings, samples_of_list
+from .ranks import ranks_here
 from .recent_batches import RecentBatches
 from .skips import NO_SKIPS, Skips
 from .torchdata_state import epoch_of, is_torchdatas
@@ -108,7 +109,7 @@ def _now(
     state: dict[str, Any] = {
         "gofast": _VERSION,
         "place": "inside" if inside else "before" if iterator is None else "after",
-        "rank": _rank(),
+        "rank": ranks_here()[1],
         "samples": _length(loader),
         "now": beginnings(loader._index_sampler, own),
         "own": [state_of(one) for one in _others(loader, own)],
@@ -122,7 +123,7 @@ def _now(
         except errors.UnsupportedError as error:
             state["unknown"] = str(error)
     skips = getattr(source or iterator, "skips", NO_SKIPS) if inside else loader._skips  # type: ignore[attr-defined]
-    return with_skips(_plain_but_workers(state), skips)
+    return with_skips(_plain(state), skips)
 
 
 def with_skips(state: dict[str, Any], skips: Skips) -> dict[str, Any]:
@@ -192,7 +193,7 @@ def _of_torchdata(loader: DataLoader[Any], state: dict[str, Any]) -> dict[str, A
     return {
         "gofast": _VERSION,
         "place": "before" if epoch is None else "inside",
-        "rank": _rank(),
+        "rank": ranks_here()[1],
         "samples": None,
         "now": beginnings(loader._index_sampler),
         "own": [state_of(one) for one in _others(loader)],
@@ -215,13 +216,13 @@ def comes_first(state: dict[str, Any]) -> bool:
 def put(loader: DataLoader[Any], state: dict[str, Any]) -> dict[str, Any] | None:
     """Gives the generators their states. Returns that of the epoch."""
     epoch, now = state["epoch"], state["now"]
-    if now["process"] is None or _rank() != state["rank"]:  # its draws are its own
+    if now["process"] is None or ranks_here()[1] != state["rank"]:  # its draws are its own
         now = {**now, "process": Generators.now().plain()}
     if epoch is not None and draws_anew(state, loader.num_workers):
         epoch = {**epoch, "workers": None}
     if epoch is not None and epoch.get("ahead"):
         each = epoch["order"]["each"], samples_of_list(loader._index_sampler)
-        if _rank() != state["rank"] or (None not in each and each[0] != each[1]):
+        if ranks_here()[1] != state["rank"] or (None not in each and each[0] != each[1]):
             epoch = _without_lists(epoch)
     begin(loader._index_sampler, now)
     for one, told in zip(_others(loader), state["own"], strict=True):
@@ -234,7 +235,7 @@ def draws_anew(state: dict[str, Any], workers: int) -> bool:
     epoch = state["epoch"]
     if epoch is None:
         return False
-    return bool(epoch.get("processes")) or (_rank(), workers) != (state["rank"], _workers_of(state))
+    return bool(epoch.get("processes")) or (ranks_here()[1], workers) != (state["rank"], _workers_of(state))
 
 
 def _workers_of(state: dict[str, Any]) -> int:
@@ -251,7 +252,7 @@ def seed_anew(state: dict[str, Any]) -> int:
     generator, process = torch.Generator(), state["now"]["process"]
     now = torch.get_rng_state() if process is None else unpacked(process["torch"])
     generator.set_state(now)
-    for more in (_rank(), 0):
+    for more in (ranks_here()[1], 0):
         seed = int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
         generator.manual_seed((seed + more) % (1 << 63))
     return seed
@@ -263,9 +264,9 @@ def warn_of_draws(state: dict[str, Any], workers: int) -> None:
         return
     before = f"rank {state['rank']} with {_workers_of(state)} workers"
     warn(
-        f"the state is of {'all ranks' if state['rank'] is None else before}, this is rank {_rank()} with "
-        f"{workers} workers: samples come in the same order, but what is drawn for them begins anew. Give a "
-        'dataset rng="stateless" where draws must not depend on ranks and workers',
+        f"the state is of {'all ranks' if state['rank'] is None else before}, this is rank "
+        f"{ranks_here()[1]} with {workers} workers: samples come in the same order, but what is drawn for "
+        'them begins anew. Give a dataset rng="stateless" where draws must not depend on ranks and workers',
         once="resume: draws",
     )
 
@@ -290,27 +291,6 @@ def _length(loader: DataLoader[Any]) -> int | None:
         return len(loader.dataset)  # type: ignore[arg-type]
     except (TypeError, NotImplementedError):  # of rows that nobody has counted
         return None
-
-
-def has_ranks() -> bool:
-    """Whether this is one of several ranks."""
-    dist = torch.distributed
-    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
-
-
-def _rank() -> int:
-    return torch.distributed.get_rank() if has_ranks() else 0
-
-
-def _plain_but_workers(state: dict[str, Any]) -> dict[str, Any]:
-    """A plain state. What workers told is plain mostly, and would take half of the time."""
-    workers = (state["epoch"] or {}).get("workers")
-    if workers is None or any(one and len(one) > 1 for one in workers["now"]):
-        plain: dict[str, Any] = _plain(state)
-        return plain
-    plain = _plain({**state, "epoch": {**state["epoch"], "workers": None}})
-    plain["epoch"]["workers"] = workers
-    return plain
 
 
 def _plain(value: Any) -> Any:

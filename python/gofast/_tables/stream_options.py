@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-import torch
-
 from .. import errors
 from .._core.arguments import OptionGroup
 from .._core.units import bytes_of, exact
 from .._loader.order import Even
+from .._loader.ranks import ranks_here
 
 _LEAST = 16 << 20  # of rows, and of what decodes them
 _MB = 10**6
@@ -63,10 +62,8 @@ def memory_for(rows: int) -> str:
 def ranks(rank: int | None, world: int | None) -> tuple[int, int]:
     """This process's rank, and how many there are: as given, or as torch.distributed says."""
     if rank is None and world is None:
-        dist = torch.distributed
-        if dist.is_available() and dist.is_initialized():
-            return dist.get_rank(), dist.get_world_size()
-        return 0, 1
+        world, rank = ranks_here()
+        return rank, world
     if rank is None or world is None or rank >= world:
         raise errors.OptionError(f"rank={rank}, world={world}: give both, the rank from 0 to world - 1")
     return rank, world
