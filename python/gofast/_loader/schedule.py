@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -38,28 +39,25 @@ from .skips import Skips
 _REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
 
 
+@dataclass(slots=True, eq=False)
 class DrawnIndices:
-    """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that."""
+    """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that.
 
-    __slots__ = ("at_end", "count", "indices", "looked_up", "permutation", "ranked", "seed")
+    Attributes:
+        indices: None stands for 0, 1, 2, ... count-1, which needs no memory.
+        looked_up: a sampler whose indices torch looks up one by one, these, and the positions looked at.
+        seed: all indices follow from it; None: that is not known.
+        ranked: a gofast.Sampler's, which finds any of them at once; then `indices` is None.
+        permutation: the state of torchdata's generator, from which they follow.
+    """
 
-    def __init__(
-        self,
-        indices: Tensor | None,
-        count: int,
-        at_end: Callable[[], object] | None = None,
-        looked_up: tuple[SubsetRandomSampler, Any, Tensor] | None = None,
-        seed: int | None = None,
-        ranked: RankEpoch | None = None,
-    ) -> None:
-        self.indices = indices  # None stands for 0, 1, 2, ... count-1, which needs no memory
-        self.count = count
-        self.at_end = at_end
-        # A sampler whose indices torch looks up one by one, these, and the positions that it looks at.
-        self.looked_up = looked_up
-        self.seed = seed  # all indices follow from it; None: that is not known
-        self.ranked = ranked  # a gofast.Sampler's, which finds any of them at once; then `indices` is None
-        self.permutation: Tensor | None = None  # the state of torchdata's generator, from which they follow
+    indices: Tensor | None
+    count: int
+    at_end: Callable[[], object] | None = None
+    looked_up: tuple[SubsetRandomSampler, Any, Tensor] | None = None
+    seed: int | None = None
+    ranked: RankEpoch | None = None
+    permutation: Tensor | None = None
 
 
 class DrawnOrder(Order):
@@ -346,9 +344,8 @@ def _torchdatas(sampler: RandomSampler, permutation: Tensor) -> DrawnIndices:
     generator = torch.Generator()
     generator.set_state(unpacked(permutation))
     size, wanted = len(sampler.data_source), sampler.num_samples
-    drawn = DrawnIndices(_on_cpu(_random_blocks(size, wanted, sampler.replacement, generator)), wanted)
-    drawn.permutation = packed(permutation)
-    return drawn
+    indices = _on_cpu(_random_blocks(size, wanted, sampler.replacement, generator))
+    return DrawnIndices(indices, wanted, permutation=packed(permutation))
 
 
 def _random_blocks(size: int, wanted: int, replacement: bool, generator: torch.Generator) -> Tensor:
