@@ -299,11 +299,7 @@ def test_targets_are_a_copy(table: Callable[..., Path]) -> None:
 # ------------------------------------------------------------------ copies
 
 
-def test_pickle(ds: TableDataset) -> None:
-    again = pickle.loads(pickle.dumps(ds))
-    assert_same(again[:100], ds[:100])
-    assert_same(again[7], ds[7])
-    assert again.classes == ds.classes and again.shape == ds.shape and repr(again) == repr(ds)
+def test_pickles_are_small(ds: TableDataset) -> None:
     assert len(pickle.dumps(ds)) < 10_000
 
 
