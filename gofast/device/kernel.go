@@ -231,7 +231,7 @@ func kept(folder string, c compiler, options []string) *store.Artefact {
 		}
 	}
 	names, texts := headers()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %d.%d", source, names, texts, options, c.major, c.minor))
+	sum := sha256.Sum224(fmt.Appendf(nil, "%q %q %q %q %d.%d", source, names, texts, options, c.major, c.minor))
 	path := filepath.Join(folder, fmt.Sprintf("%x.cubin", sum[:16]))
 	return &store.Artefact{Op: "kernel", Kind: "kernel", Version: 1, Path: path, Of: sum}
 }

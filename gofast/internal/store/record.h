@@ -17,16 +17,15 @@ typedef struct {
     uint64_t sum;          // of all the others, of name and bytes too; 0 in memory
 } gf_record;
 
-// A sum of bytes that come in pieces.
+// A sum of bytes that come in pieces: all but the last one are a multiple of 64.
 typedef struct {
-    uint64_t lane[8], rest[8], bytes;
+    uint64_t lane[8], bytes;
+    uint8_t rest[64];
 } gf_sum;
 
-void gf_sum_begin(gf_sum *, uint64_t seed);
-
-void gf_sum_add(gf_sum *, const uint8_t *, size_t);
-
-uint64_t gf_sum_end(gf_sum *);
+gf_sum gf_sum_begin(uint64_t seed);
+gf_sum gf_sum_add(gf_sum, const uint8_t *, size_t);
+uint64_t gf_sum_end(gf_sum);
 
 // The sum of one piece.
 uint64_t gf_sum_of(const uint8_t *, size_t, uint64_t seed);

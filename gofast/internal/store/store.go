@@ -62,7 +62,7 @@ type Artefact struct {
 	Kind    string // at most eight letters
 	Version uint32 // of the content's layout
 	Path    string
-	Of      [sha256.Size]byte // all that decides the content, but for what its owner checks itself
+	Of      [sha256.Size224]byte // all that decides the content, but for what its owner checks itself
 }
 
 // Folder is where artefacts of a kind lie that the user gave no path for; "" if there is no such place.
@@ -84,7 +84,7 @@ const (
 	kindAt      = 40 // in them: behind the magic and the digest of what decides what records are like
 	recordBytes = int(unsafe.Sizeof(C.gf_record{}))
 	nameAt      = fileBytes + recordBytes
-	nameBytes   = 2*sha256.Size + 8
+	nameBytes   = 2*sha256.Size224 + 8
 	pieceBytes  = 64 << 10 // of a content, that a sum is made of at a time
 )
 
@@ -103,19 +103,17 @@ func (a *Artefact) head(ctx context.Context, content []byte) ([]byte, error) {
 	copy(head[kindAt:], a.Kind)
 	hex.Encode(head[nameAt:], a.Of[:])
 	record := C.begin(C.int32_t(nameBytes), C.int64_t(len(content)))
-	var sum C.gf_sum
-	C.gf_sum_begin(&sum, C.gf_record_seed(&record))
-	C.gf_sum_add(&sum, (*C.uint8_t)(&head[nameAt]), nameBytes)
+	sum := C.gf_sum_add(C.gf_sum_begin(C.gf_record_seed(&record)), (*C.uint8_t)(&head[nameAt]), nameBytes)
 	// C reads no mapped memory: where somebody cuts the file, that is a fault of Go's, and an error.
 	for piece := make([]byte, pieceBytes); len(content) > 0; {
 		n := copy(piece, content)
 		content = content[n:]
-		C.gf_sum_add(&sum, (*C.uint8_t)(&piece[0]), C.size_t(n))
+		sum = C.gf_sum_add(sum, (*C.uint8_t)(&piece[0]), C.size_t(n))
 		if ctx.Err() != nil {
 			return nil, a.fail(errs.ErrCanceled, "canceled").Because(ctx.Err())
 		}
 	}
-	record.sum = C.gf_sum_end(&sum)
+	record.sum = C.gf_sum_end(sum)
 	copy(head[fileBytes:], unsafe.Slice((*byte)(unsafe.Pointer(&record)), recordBytes))
 	return head, nil
 }
@@ -177,7 +175,7 @@ func (a *Artefact) mapped(ctx context.Context, file *os.File) (r *Record, err er
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	has, own := bytes.Clone(data[:HeadBytes]), *a
-	if _, err := hex.Decode(own.Of[:], has[nameAt:nameAt+2*sha256.Size]); err != nil {
+	if _, err := hex.Decode(own.Of[:], has[nameAt:nameAt+2*sha256.Size224]); err != nil {
 		return bad("it does not say what it was made of")
 	}
 	switch should, err := own.head(ctx, data[HeadBytes:]); {

@@ -18,7 +18,7 @@ import (
 
 func artefact(t *testing.T, content []byte) *Artefact {
 	t.Helper()
-	a := &Artefact{Op: "test", Kind: "test", Version: 1, Path: filepath.Join(t.TempDir(), "a"), Of: [32]byte{1}}
+	a := &Artefact{Op: "test", Kind: "test", Version: 1, Path: filepath.Join(t.TempDir(), "a"), Of: [28]byte{1}}
 	if err := a.put(t.Context(), content); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestWhatIsNotTheArtefact(t *testing.T) {
 		change func(a *Artefact)
 		want   error
 	}{
-		"other source":  {func(a *Artefact) { a.Of[31] = 1 }, errs.ErrChanged},
+		"other source":  {func(a *Artefact) { a.Of[27] = 1 }, errs.ErrChanged},
 		"other version": {func(a *Artefact) { a.Version++ }, errs.ErrDamaged},
 		"other kind":    {func(a *Artefact) { a.Kind = "text" }, errs.ErrDamaged},
 		"none":          {func(a *Artefact) { a.Path += "x" }, errs.ErrNotFound},

@@ -117,7 +117,7 @@ func (o *Options) check() error {
 }
 
 // sum stands for the options that shape the result.
-func (o *Options) sum() ([sha256.Size]byte, error) {
+func (o *Options) sum() ([sha256.Size224]byte, error) {
 	text, err := json.Marshal(struct {
 		Kind       Kind
 		Root       Name
@@ -127,7 +127,7 @@ func (o *Options) sum() ([sha256.Size]byte, error) {
 		// Not in the sums of indexes that were kept before there was this option.
 		LeaveCircles bool `json:",omitempty"`
 	}{o.Kind, o.Root, o.Extensions, o.Classes, o.ClassIDs, o.LeaveCircles})
-	return sha256.Sum256(text), err
+	return sha256.Sum224(text), err
 }
 
 // prefix comes before the relative paths. Like os.path.join, it adds a slash to a

@@ -106,7 +106,7 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 	if err != nil {
 		return nil, false, err
 	}
-	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum256(of)}
+	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum224(of)}
 	there := func() bool { // or made while we waited
 		r, err = a.Open(ctx)
 		return err == nil || errors.Is(err, errs.ErrCanceled)
