@@ -42,9 +42,12 @@ def opened(
     if budget.place == "memory":
         return in_memory(budget, count)
     found = names()
-    made_for = {"steps": certain, "root": found.root, **made_by()}
-    said = json.dumps(made_for, sort_keys=True, indent=1)
-    return PictureCacheInFolder(count, budget.limit, budget.place, said, found)
+    return PictureCacheInFolder(count, budget.limit, budget.place, said_of(certain, found.root), found)
+
+
+def said_of(certain: list[dict[str, Any]], root: str, **more: Any) -> str:
+    """What records were made for, as a folder of them says it: the key of all that lies in it."""
+    return json.dumps({"steps": certain, "root": root, **more, **made_by()}, sort_keys=True, indent=1)
 
 
 def in_memory(budget: Budget, count: int) -> PictureCache:

@@ -24,7 +24,7 @@ from .._core.units import many, size
 from .._lazy.opened_image import LazyFactory
 from .._plan.compile import Plan
 from .cache_files import LAZY, MARK, PictureCacheInFolder
-from .cache_option import Budget, in_memory, made_by
+from .cache_option import Budget, in_memory, said_of
 from .options import PictureOptions
 from .picture_cache import NEVER, PictureCache
 from .picture_files import BatchFiles
@@ -46,7 +46,7 @@ class PathCache:
         if budget.place == "memory":
             self.kept = in_memory(budget, 2 * _PLACES)
         else:
-            said = json.dumps({"steps": [], "root": "", LAZY: True, **made_by()}, sort_keys=True, indent=1)
+            said = said_of([], "", **{LAZY: True})
             self.kept = _InFolder(2 * _PLACES, budget.limit, budget.place, said, None)
         self.records, keys = _halves(self.kept)
         self._keys = address_of(keys)
