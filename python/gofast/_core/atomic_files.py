@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import time
@@ -33,14 +34,15 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def writing(path: str) -> Iterator[None]:
-    """Says of the system's errors that this file cannot be written."""
+def writing(path: str, what: str = "the file", full: str = "") -> Iterator[None]:
+    """Says of the system's errors that this cannot be written; `full`: and what to do about a full disk."""
     try:
         yield
     except errors.GofastError:
         raise
     except OSError as error:
-        said = f"write {path}: cannot write the file: {error.strerror or error}"
+        said = f"write {path}: cannot write {what}: {error.strerror or error}"
+        said += full * (error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
         raise errors.ReadError(said).at(path=path) from None
 
 

@@ -8,18 +8,19 @@ nor a value needs to have reached the disk before the other.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import json
 import os
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from .._core import atomic_files
 from .._core.atomic_files import locked
 from .._core.stamp import Stamp
 from .._core.units import size
@@ -27,6 +28,13 @@ from .._tables import array_folder
 from .._tables.array_folder import PART, WHOLE
 from .set_files import SetInfo
 
+# Says of the system's errors that a set cannot be written, and what to do about a full disk.
+writing = partial(
+    atomic_files.writing,
+    what="the set",
+    full=". What is written stays: free some room, and the same call goes on there. Pictures kept as uint8 "
+    "take a quarter of floats",
+)
 _OFTEN = 1.0  # seconds between two lines, or a hundredth of the time so far: a kill costs no more
 _BLOCK = 64 << 20  # bytes that have a checksum together
 
@@ -58,23 +66,6 @@ def alone(folder: str, old: Stamp | None) -> Iterator[int]:
                 os.unlink(path)
         fcntl.flock(fd, fcntl.LOCK_UN)  # a process that was forked meanwhile has the descriptor too
         os.close(fd)
-
-
-@contextlib.contextmanager
-def writing(folder: str) -> Iterator[None]:
-    """Says of the system's errors that a set cannot be written, and what to do about a full disk."""
-    try:
-        yield
-    except errors.GofastError:
-        raise
-    except OSError as error:
-        said = f"write {folder}: cannot write the set: {error.strerror or error}"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            said += (
-                ". What is written stays: free some room, and the same call goes on there. Pictures kept as "
-                "uint8 take a quarter of floats"
-            )
-        raise errors.ReadError(said).at(path=folder) from None
 
 
 class SetWriter:
