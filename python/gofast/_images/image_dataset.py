@@ -173,14 +173,15 @@ class ImageDataset(NativeDataset[Kind]):
         return label if self.target_transform is None else self.target_transform(label)
 
     def _row(self, picture: Any, sample: int, label: Any) -> Any:
-        values = [picture, label] if self._has_labels else [picture]
-        if self._options.return_index:
-            values.append(sample)
-        if self._options.return_path:
-            values.append(self._listing.path(sample))
+        values = [picture, *([label] if self._has_labels else []), *self._number_and_path(sample)]
         if self._output == "dict":
             return dict(zip(self._names, values, strict=True))
         return tuple(values) if len(values) > 1 else picture
+
+    def _number_and_path(self, sample: int) -> list[Any]:
+        """Its number and its path, as far as they are asked for."""
+        number = [sample] if self._options.return_index else []
+        return [*number, self._listing.path(sample)] if self._options.return_path else number
 
     @property
     def _names(self) -> tuple[str, ...]:

@@ -44,12 +44,7 @@ class PicturesWithRows(ImageDataset):
         return (*own, *self._row_names)
 
     def _row(self, picture: Any, sample: int, label: Any) -> Any:
-        values = [picture]
-        if self._options.return_index:
-            values.append(sample)
-        if self._options.return_path:
-            values.append(self._listing.path(sample))
-        return sample, dict(zip(self._names, values, strict=False))
+        return sample, dict(zip(self._names, [picture, *self._number_and_path(sample)], strict=False))
 
     def _samples(self, indices: list[int]) -> list[Any]:
         made = super()._samples(indices)
