@@ -161,9 +161,11 @@ class WebDataset(FluidPipeline):
 
     Example:
         >>> import gofast.webdataset as wds
-        >>> train = wds.WebDataset("train-{0..1}.tar", shardshuffle=100).shuffle(1000).decode("pil")
-        >>> train = train.to_tuple("jpg;png", "cls").map_tuple(T.Resize(64)).batched(16)
-        >>> loader = wds.WebLoader(train, batch_size=None, num_workers=2)
+        >>> train = wds.WebDataset("train-{0..0}.tar", shardshuffle=100).shuffle(1000).decode("pil")
+        >>> train = train.to_tuple("jpg;png", "cls").map_tuple(T.ToTensor(), None).batched(16)
+        >>> for images, labels in wds.WebLoader(train, batch_size=None):
+        ...     labels
+        tensor([1])
     """
 
     def __init__(
