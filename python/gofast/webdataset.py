@@ -18,7 +18,7 @@ import random
 import warnings
 from typing import Any
 
-from ._webdataset import stages
+from ._webdataset import sample_stages as stages
 from ._webdataset.decoding import (
     Continue,
     DecodingError,
@@ -40,15 +40,7 @@ from ._webdataset.members import (
     valid_sample,
 )
 from ._webdataset.pipeline import DataPipeline, FluidPipeline, source_of
-from ._webdataset.shards import (
-    ResampledShards,
-    SimpleShardList,
-    expand_urls,
-    single_node_only,
-    split_by_node,
-    split_by_worker,
-)
-from ._webdataset.stages import (
+from ._webdataset.sample_stages import (
     Handler,
     Stage,
     check_empty,
@@ -61,6 +53,14 @@ from ._webdataset.stages import (
     reraise_exception,
     warn_and_continue,
     warn_and_stop,
+)
+from ._webdataset.shards import (
+    ResampledShards,
+    SimpleShardList,
+    expand_urls,
+    single_node_only,
+    split_by_node,
+    split_by_worker,
 )
 from .loader import DataLoader
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 from urllib.parse import urlparse
 
 from .. import errors
-from .stages import Handler, reraise_exception
+from .sample_stages import Handler, reraise_exception
 
 Sample = dict[str, Any]
 _TAIL = 1 << 16

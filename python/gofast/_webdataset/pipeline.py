@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import IterableDataset
 
-from . import stages
+from . import sample_stages as stages
 from .decoding import ImageHandler, SampleDecoder
-from .stages import Handler, Stage, reraise_exception
+from .sample_stages import Handler, Stage, reraise_exception
 
 Pipeline = TypeVar("Pipeline", bound="DataPipeline")
 
