@@ -359,7 +359,7 @@ type window struct {
 }
 
 const (
-	nearBytes = 256 << 10 // of one reading where members are small: 1,000,000 of 1 kB take 0.4 s, with 4 KiB 1.1 s
+	nearBytes = 256 << 10 // of one reading where members are small
 	farBytes  = 4 << 10   // where they are large
 	gapBytes  = 32 << 10  // that are read rather than skipped
 )
