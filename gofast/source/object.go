@@ -36,16 +36,49 @@ func OpenLocal(path string) (*Local, error) {
 
 // ReadAt implements Object.
 func (l *Local) ReadAt(_ context.Context, p []byte, offset int64) (int, error) {
-	f, err := Open(l.path)
+	f, err := l.held()
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	if f.Stamp() != l.stamp {
-		return 0, errs.New(errs.ErrChanged, "read", "the file changed since it was opened").At(l.path)
-	}
 	return f.ReadAt(p, offset)
 }
+
+// held is the open file, if it is still the same. The caller closes it.
+func (l *Local) held() (*File, error) {
+	f, err := Open(l.path)
+	if err == nil && f.Stamp() != l.stamp {
+		f.Close()
+		return nil, errs.New(errs.ErrChanged, "read", "the file changed since it was opened").At(l.path)
+	}
+	return f, err
+}
+
+// Held is an object for many small readings: a local file is opened once. The caller closes it.
+func Held(ctx context.Context, o Object) (ReadAtCloser, error) {
+	if l, ok := o.(*Local); ok {
+		return l.held()
+	}
+	return reading{ctx, o}, nil
+}
+
+// ReadAtCloser is what Held gives.
+type ReadAtCloser interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// reading reads an object, which its owner closes.
+type reading struct {
+	ctx    context.Context
+	object Object
+}
+
+func (r reading) ReadAt(p []byte, offset int64) (int, error) {
+	return r.object.ReadAt(r.ctx, p, offset)
+}
+
+func (r reading) Close() error { return nil }
 
 // Stamp implements Object.
 func (l *Local) Stamp() Stamp { return l.stamp }

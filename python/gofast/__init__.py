@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from . import ray as ray
     from . import tokens as tokens
     from . import typing as typing
+    from . import webdataset as webdataset
     from ._loader.explain import explain
     from ._loader.sampler import Sampler
     from .arrays import ArrayDataset
@@ -99,6 +100,7 @@ _LATE = {
     "tokens": "tokens",  # likewise: for those who feed texts
     "typing": "typing",
     "uninstall": "installed",
+    "webdataset": "webdataset",  # likewise: for those who have written for webdataset
 }
 
 

@@ -15,14 +15,13 @@ from ._core.arguments import checked
 from ._core.numbers import DType
 from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
-from ._core.tfrecord_index import TFRecordIndex
 from ._images.bad_samples import OnError
 from ._images.file_index import Files
 from ._images.labels import matched, numbers
 from ._images.listing import Listing
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
-from ._images.record_files import listing_of
+from ._images.record_files import listing_of_tar
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
 from ._images.vision_dataset import VisionDataset
 from ._loader.batch_source import Output
@@ -288,7 +287,7 @@ class ImageFiles(VisionDataset):
         cls: type[Self],
         paths: Paths,
         image: str = "jpg;jpeg;png",
-        label: str | None = "cls",
+        label: str | Sequence[str] | None = "cls",
         transform: Callable[[Any], Any] | None = None,
         *,
         target_transform: Callable[[Any], Any] | None = None,
@@ -301,17 +300,22 @@ class ImageFiles(VisionDataset):
         ``file[1]`` and so on.
 
         Args:
-            paths: of files, or a pattern. They are not compressed.
+            paths: of files, a pattern such as ``"train-*.tar"`` or ``"train-{000..146}.tar"``, or a list of
+                these. They are not compressed.
             image: the suffixes of pictures. Each sample must have one; of several, the first counts.
-            label: the suffix of a whole number in text, or None: no labels.
+            label: a suffix, or None: no labels. ``"txt"`` and its kin are text, ``"json"`` is what json makes
+                of it, and ``"json:a.b"`` one value in it. Any other is a whole number. A list of suffixes
+                gives tuples.
             transform: called with a PIL image of mode RGB.
             target_transform: called with the label.
-            options: as of :meth:`gofast.TFRecordDataset.images`.
+            options: as of :meth:`gofast.TFRecordDataset.images`. With any ``on_error`` but ``"raise"``, a
+                damaged file is a warning, and its samples before the damage are taken.
 
         Raises:
-            gofast.errors.DamagedError: a file is not whole, or a sample has two members of one suffix.
-            gofast.errors.UnsupportedError: a member is sparse.
-            gofast.errors.SchemaError: no sample has the suffix, or a label is no whole number.
+            gofast.errors.DamagedError: a file is not whole, or a sample has two members of one suffix, or
+                something stands behind an archive's end, which webdataset would not read.
+            gofast.errors.UnsupportedError: a member is sparse, or a file compressed.
+            gofast.errors.SchemaError: no sample has the suffix, or a label is not what its suffix says.
             gofast.errors.MissingValueError: a sample has no picture, or no label.
             gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
 
@@ -319,9 +323,8 @@ class ImageFiles(VisionDataset):
             >>> train = gofast.ImageFiles.from_tar("train-*.tar", transform=T.ToTensor())
             >>> image, label = train[0]
         """
-        if not isinstance(image, str) or not (label is None or isinstance(label, str)):
-            raise errors.OptionError("image= and label= are suffixes, such as 'jpg;png' and 'cls'")
-        listing = listing_of(TFRecordIndex.of_tar(paths, image, label), image, label)
+        partial = options.get("on_error", "raise") != "raise"
+        listing = listing_of_tar(paths, image, label, partial)
         return cls._of_records(listing, label is not None, transform, target_transform, options)
 
     @classmethod

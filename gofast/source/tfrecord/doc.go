@@ -4,7 +4,7 @@
 // taken apart (example.go). Numbers become columns, and of bytes it is kept where they lie (columns.go). The result is an
 // index (index.go), which is mapped, and kept on disk until a file changes.
 //
-// WebDataset's tar files become the same index (tar.go): a sample is a record, and a suffix is a feature.
+// WebDataset's tar files become the same index (tar.go; tarfile.go reads headers): a sample is a record, a suffix a feature.
 //
 // TensorFlow and protobuf disagree about what some odd Examples mean: here these are errors. What ends inside a record is an
 // error too, also where TensorFlow takes it for the end of the file: within the 12 bytes of a header.

@@ -20,7 +20,7 @@ import (
 )
 
 // Version is the version of the index's layout.
-const Version = 2
+const Version = 3
 
 // Options say what to index.
 type Options struct {
@@ -29,6 +29,7 @@ type Options struct {
 	Compression string   `json:"compression"` // of whole files: "", "gzip" or "zlib"
 	Form        string   `json:"form"`        // of the files: "", TFRecord, or Tar
 	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
+	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
 	Threads     int      `json:"threads"`
 	// Memory is for the features' values and the content of compressed files; 0: a quarter of what there is. While the index
 	// is made, it takes twice the memory of the values.
@@ -102,7 +103,8 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 		Paths, Features []string
 		Stamps          []source.Stamp
 		Form, Label     string
-	}{o.Paths, o.Features, stamps, o.Form, o.Label})
+		Partial         bool
+	}{o.Paths, o.Features, stamps, o.Form, o.Label, o.Partial})
 	if err != nil {
 		return nil, false, err
 	}

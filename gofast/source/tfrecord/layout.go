@@ -31,6 +31,7 @@ type Schema struct {
 type FileSchema struct {
 	Records int64        `json:"records"`
 	Stamp   source.Stamp `json:"stamp"`
+	Damage  string       `json:"damage"` // why the records behind were not read; "": all were
 	// Inflated is where the content of a compressed file lies in the index, if it is one, and Bytes its length.
 	Inflated int64 `json:"inflated"`
 	Bytes    int64 `json:"bytes"`
@@ -52,6 +53,7 @@ type file struct {
 	records int64
 	columns *columns
 	first   []string
+	damage  string
 }
 
 var native = binary.NativeEndian
@@ -77,7 +79,7 @@ func (d *draft) encode(files []file, names []string, most int64) error {
 	}
 	records, s := int64(0), Schema{Files: []FileSchema{}, Columns: []ColumnSchema{}, First: []string{}}
 	for _, f := range files {
-		described := FileSchema{Records: f.records, Stamp: f.object.Stamp()}
+		described := FileSchema{Records: f.records, Stamp: f.object.Stamp(), Damage: f.damage}
 		if held, ok := f.object.(*content); ok {
 			described.Inflated, described.Bytes = held.at, held.stamp.Size
 		}

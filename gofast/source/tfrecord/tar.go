@@ -1,11 +1,11 @@
 package tfrecord
 
 import (
-	"archive/tar"
 	"context"
-	"io"
+	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
@@ -16,18 +16,23 @@ const Tar = "tar"
 
 const mostDigits = 64 // of a label, spaces counted
 
-// group is the record that is being read: where the members lie that were asked for.
+// group is the record that is being read.
 type group struct {
 	key     string
-	at      int64 // its first member's data
-	members map[string]source.Extent
+	at      int64                    // its first member's data
+	members map[string]source.Extent // by suffix, also those that nobody asked for: none may come twice
 }
 
 // tarColumns reads a tar file's headers, and fills the columns. A feature such as "jpg;png" is the first of these that a
 // record has.
 func (o *Options) tarColumns(ctx context.Context, f *file) error {
-	size := f.object.Stamp().Size
-	at := io.NewSectionReader(objectReader{ctx, f.object}, 0, size)
+	t := tarFile{w: window{path: f.object.Path(), size: f.object.Stamp().Size}}
+	held, err := source.Held(ctx, f.object)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	t.w.file = held
 	asked := map[string]bool{}
 	for _, c := range f.columns.all {
 		for suffix := range strings.SplitSeq(c.name, ";") {
@@ -35,82 +40,108 @@ func (o *Options) tarColumns(ctx context.Context, f *file) error {
 		}
 	}
 	g := group{members: map[string]source.Extent{}}
-	r, before := tar.NewReader(at), int64(0)
-	for number := int64(0); ; number++ {
-		header, err := r.Next()
-		offset, _ := at.Seek(0, io.SeekCurrent)
-		switch {
-		case err == io.EOF && number == 0 && size == 0:
-			return tarFail(errs.ErrDamaged, "the file is empty").At(f.object.Path()).AtOffset(0)
-		case err == io.EOF:
-			return o.tarRecord(ctx, f, &g)
-		case err != nil && ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return tarFail(errs.ErrDamaged, "no whole header of a member behind byte %d", before).Because(err).At(f.object.Path()).AtOffset(offset)
+	for wrong := (*errs.Error)(nil); ; {
+		m, err := t.next(ctx)
+		if err == nil && m != nil {
+			err = o.tarMember(ctx, f, &t, &g, asked, m)
 		}
-		before = offset
-		if header.Typeflag == tar.TypeGNUSparse || sparse(header) {
-			return tarFail(errs.ErrUnsupported, "the member %.200q is sparse", header.Name).At(f.object.Path()).AtOffset(offset)
-		}
-		if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeCont {
+		if wrong = err; wrong == nil && m == nil {
+			wrong = o.tarRecord(ctx, f, &t, &g)
+		} else if wrong == nil {
 			continue
 		}
-		if header.Size < 0 || header.Size > size-offset {
-			return tarFail(errs.ErrDamaged, "the member %.200q has %d bytes, and the file ends after %d", header.Name, header.Size, size-offset).
-				At(f.object.Path()).AtOffset(offset)
-		}
-		key, suffix, ok := member(header.Name)
-		if !ok {
-			continue
-		}
-		if key != g.key || g.at == 0 {
-			if err := o.tarRecord(ctx, f, &g); err != nil {
-				return err
+		if wrong != nil && o.Partial && errors.Is(wrong, errs.ErrDamaged) {
+			f.damage = wrong.Error()
+			if wrong = nil; g.whole(f.columns) {
+				wrong = o.tarRecord(ctx, f, &t, &g)
 			}
-			g.key, g.at = key, offset
 		}
-		if f.records == 0 && len(f.first) < 100 {
-			f.first = append(f.first, suffix)
+		if wrong != nil {
+			return wrong
 		}
-		if !asked[suffix] {
-			continue
-		}
-		if _, twice := g.members[suffix]; twice {
-			return tarFail(errs.ErrDamaged, "a record has two members %.200q", header.Name).At(f.object.Path()).AtOffset(offset)
-		}
-		g.members[suffix] = source.Extent{Object: f.columns.object, Offset: offset, Length: header.Size}
+		return nil
 	}
 }
 
+// tarMember takes a member into the group, if it was asked for. One with another key begins a new group.
+func (o *Options) tarMember(ctx context.Context, f *file, t *tarFile, g *group, asked map[string]bool, m *tarMember) *errs.Error {
+	if !m.regular {
+		return nil
+	}
+	key, suffix, ok := member(m.name)
+	if !ok {
+		return nil
+	}
+	if key != g.key || g.at == 0 {
+		if err := o.tarRecord(ctx, f, t, g); err != nil {
+			return err
+		}
+		g.key, g.at = key, m.at
+	}
+	if f.records == 0 && len(f.first) < 100 {
+		f.first = append(f.first, suffix)
+	}
+	if m.sparse && asked[suffix] {
+		return t.fail(errs.ErrUnsupported, m.at, "the member %.200q is sparse", m.name)
+	}
+	if _, twice := g.members[suffix]; twice || suffix == "__key__" || suffix == "__url__" {
+		return t.fail(errs.ErrDamaged, m.at, "a record has two members %.200q", m.name)
+	}
+	if len(g.members) == mostColumns {
+		return t.fail(errs.ErrLimit, m.at, "a record has more than %d members", mostColumns)
+	}
+	g.members[suffix] = source.Extent{Object: f.columns.object, Offset: m.at, Length: m.size}
+	return nil
+}
+
+// whole says whether a group has all features.
+func (g *group) whole(s *columns) bool {
+	for _, c := range s.all {
+		if _, has := g.of(c.name); !has {
+			return false
+		}
+	}
+	return g.at != 0
+}
+
+// of is the first of a feature's members that there is.
+func (g *group) of(feature string) (place source.Extent, has bool) {
+	for suffix := range strings.SplitSeq(feature, ";") {
+		if place, has = g.members[suffix]; has {
+			break
+		}
+	}
+	return place, has
+}
+
 // tarRecord adds a group to the columns, if there is one.
-func (o *Options) tarRecord(ctx context.Context, f *file, g *group) error {
+func (o *Options) tarRecord(ctx context.Context, f *file, t *tarFile, g *group) *errs.Error {
 	if g.at == 0 {
 		return nil
 	}
 	for _, c := range f.columns.all {
-		for suffix := range strings.SplitSeq(c.name, ";") {
-			place, has := g.members[suffix]
-			if !has {
-				continue
+		place, has := g.of(c.name)
+		if !has {
+			continue
+		}
+		if err := f.columns.take(33 + 9*(f.records-c.starts.count())); err != nil {
+			return err
+		}
+		label := int64(0)
+		if c.name == o.Label {
+			var err *errs.Error
+			if label, err = t.label(ctx, place); err != nil {
+				return err.InColumn(c.name).At(t.w.path).AtOffset(place.Offset)
 			}
-			if err := f.columns.take(33 + 9*(f.records-c.starts.count())); err != nil {
-				return err
-			}
-			c.reach(f.records + 1)
-			c.lists(1)
-			if c.name != o.Label {
-				c.kind = Bytes
-				c.places.add(place)
-				break
-			}
-			label, err := tarLabel(ctx, f.object, place)
-			if err != nil {
-				return err.InColumn(c.name).At(f.object.Path()).AtOffset(place.Offset)
-			}
+		}
+		c.reach(f.records + 1)
+		c.lists(1)
+		if c.name == o.Label {
 			c.kind = Ints
 			c.ints.add(label)
-			break
+		} else {
+			c.kind = Bytes
+			c.places.add(place)
 		}
 	}
 	f.records++
@@ -119,14 +150,14 @@ func (o *Options) tarRecord(ctx context.Context, f *file, g *group) error {
 	return nil
 }
 
-// tarLabel is the number that a member's text is.
-func tarLabel(ctx context.Context, object source.Object, place source.Extent) (int64, *errs.Error) {
+// label is the number that a member's text is.
+func (t *tarFile) label(ctx context.Context, place source.Extent) (int64, *errs.Error) {
 	if place.Length > mostDigits {
 		return 0, tarFail(errs.ErrSchema, "a label of %d bytes is no whole number of 64 bits", place.Length)
 	}
-	text := make([]byte, place.Length)
-	if n, err := object.ReadAt(ctx, text, place.Offset); n < len(text) {
-		return 0, unread(err)
+	text, wrong := t.bytes(ctx, place.Offset, place.Length, "a label")
+	if wrong != nil {
+		return 0, wrong
 	}
 	label, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil {
@@ -135,48 +166,45 @@ func tarLabel(ctx context.Context, object source.Object, place source.Extent) (i
 	return label, nil
 }
 
-// member divides a name as webdataset does: the key, and behind the first dot of its last part the suffix.
+// member divides a name as webdataset does: the key, and behind the first dot of its last part the suffix. What webdataset
+// writes about the file, __name__, has neither. Its pattern does not look for a "/" behind the first line.
 func member(name string) (key, suffix string, ok bool) {
-	from := strings.LastIndexByte(name, '/') + 1
-	if from == 0 && strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") {
-		return "", "", false // what webdataset writes about the file
+	first, _, within := strings.Cut(name, "/")
+	if !within {
+		first = strings.TrimSuffix(first, "\n")
 	}
-	dot := strings.IndexByte(name[from:], '.')
-	if dot == 0 && from > 0 { // "a/.jpg" has the key "a/" there
-		folder := name[:from-1]
-		if strings.Contains(folder[strings.LastIndexByte(folder, '/')+1:], ".") {
-			return "", "", false
-		}
-	} else if dot <= 0 {
+	if len(first) >= 4 && strings.HasPrefix(first, "__") && strings.HasSuffix(first, "__") {
 		return "", "", false
 	}
-	return name[:from+dot], strings.ToLower(name[from+dot+1:]), true
+	line, _, _ := strings.Cut(name, "\n")
+	from := strings.LastIndexByte(line, '/') + 1
+	dot := strings.IndexByte(name[from:], '.')
+	if dot == 0 && from > 0 { // "a/.jpg" has the key "a/" there
+		before := strings.LastIndexByte(name[:from-1], '/') + 1
+		from, dot = before, strings.IndexByte(name[before:], '.')
+	}
+	if dot <= 0 || strings.IndexByte(name[from+dot:], '/') >= 0 {
+		return "", "", false
+	}
+	return name[:from+dot], lower(name[from+dot+1:]), true
 }
 
-func sparse(header *tar.Header) bool {
-	for key := range header.PAXRecords {
-		if strings.HasPrefix(key, "GNU.sparse.") {
-			return true
+// lower is a suffix in lower case, whose bytes need not be UTF-8.
+func lower(suffix string) string {
+	if utf8.ValidString(suffix) {
+		return strings.ToLower(suffix)
+	}
+	made := []byte(suffix)
+	for i, c := range made {
+		if 'A' <= c && c <= 'Z' {
+			made[i] = c + 'a' - 'A'
 		}
 	}
-	return false
+	return string(made)
 }
 
 func tarFail(kind error, format string, args ...any) *errs.Error {
 	e := fail(kind, format, args...)
 	e.Op = Tar
 	return e
-}
-
-// objectReader reads an object where io wants an io.ReaderAt.
-type objectReader struct {
-	ctx    context.Context
-	object source.Object
-}
-
-func (r objectReader) ReadAt(p []byte, at int64) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, r.ctx.Err()
-	}
-	return r.object.ReadAt(r.ctx, p, at)
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -49,6 +50,8 @@ func TestMemberIsWebdatasets(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"a.jpg": {"a", "jpg"}, "x.y/a.Seg.PNG": {"x.y/a", "seg.png"}, "a/.jpg": {"a/", "jpg"}, "a.": {"a", ""},
 		".jpg": {}, "a.b/.jpg": {}, "a": {}, "a.b/c": {}, "__x.y__": {}, "a/__x.y__": {"a/__x", "y__"},
+		"__x__/a.jpg": {}, "__x__a.jpg": {"__x__a", "jpg"}, "y/__x__/b.jpg": {"y/__x__/b", "jpg"}, "__m__\n": {}, "a..b": {"a", ".b"},
+		"x.y\nz/a.jpg": {}, "x\nz/a.jpg": {"x\nz/a", "jpg"}, "a//.jpg": {"a//", "jpg"}, "a.J\xff": {"a", "j\xff"},
 	} {
 		key, suffix, _ := member(name)
 		same(t, [2]string{key, suffix}, want)
@@ -86,4 +89,18 @@ func FuzzTar(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A field is the number that Python's tarfile reads there; what it reads as none, or would need more of its syntax, is noNumber.
+func TestTarNumber(t *testing.T) {
+	for field, want := range map[string]int64{
+		"0000644\x00": 0o644, " 644 \x00x": 0o644, "": 0, "\x00\x00\x007": 0, "   ": 0, "7\n\x1c": 7, "-12": -10, "+7": 7,
+		"8": noNumber, "-": noNumber, "7 7": noNumber, "0o7": noNumber, "1_0": noNumber, "- 7": noNumber, "7\x807": noNumber,
+		"\x80\x00\x01\x00": 256, "\xff\xff\xfe": -2, "\x80" + string(bytes.Repeat([]byte{0xff}, 11)): math.MaxInt64,
+		"\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00": math.MinInt64 + 1,
+	} {
+		if got := tarNumber(append([]byte(field), make([]byte, max(0, 1-len(field)))...)); got != want {
+			t.Errorf("%q is %d, and not %d", field, got, want)
+		}
+	}
 }

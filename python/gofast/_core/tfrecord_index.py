@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import mmap
+import operator
 import os
 import re
 import struct
@@ -24,6 +26,7 @@ from .descriptors import OwnedDescriptors
 from .patterns import Paths, files_of
 from .stamp import Stamp
 from .tfrecord_operations import Feature, RecordsMade
+from .units import many
 from .warn import warn
 
 _KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
@@ -42,6 +45,7 @@ class RecordsOptions(NamedTuple):
         kept: where the index is; None: where gofast keeps its own.
         form: of the files; "": TFRecord.
         label: of tar files, the feature whose text is a whole number.
+        partial: of tar files, what stands before damage is indexed.
     """
 
     paths: list[str]
@@ -50,6 +54,7 @@ class RecordsOptions(NamedTuple):
     kept: str | None
     form: Literal["", "tar"] = ""
     label: str = ""
+    partial: bool = False
 
 
 class Column:
@@ -128,28 +133,39 @@ class TFRecordIndex:
         return cls._made(RecordsOptions(files_of(paths), names, compression or "", kept))
 
     @classmethod
-    def of_tar(cls, paths: Paths, image: str, label: str | None) -> TFRecordIndex:
+    def of_tar(cls, paths: Paths, suffixes: Sequence[str], label: str, partial: bool) -> TFRecordIndex:
         """Reads the headers of WebDataset's shards: neighbours with one key are a record.
+
+        Args:
+            suffixes: of the members that are features; in "jpg;png" the first one counts that a record has.
+            label: the one whose text is a whole number, or "".
+            partial: damage is a warning. The file's records before it are there, those behind it are not.
 
         Raises:
             OptionError: no files.
             NotFoundError, ReadError: a file.
             DamagedError, UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/tar.go``.
         """
-        names = [image] if label is None else [image, label]
-        return cls._made(RecordsOptions(files_of(paths), names, "", None, "tar", label or ""))
+        names = list(dict.fromkeys(suffixes))
+        made = cls._made(RecordsOptions(files_of(paths), names, "", None, "tar", label, partial))
+        for path, file in zip(made.asked.paths, made._schema["files"], strict=True):
+            if file["damage"]:
+                what = f"{many(file['records'], 'sample')} before it are taken, and none behind it"
+                warn(f"{file['damage']}: {what}", once=f"damage {path}")
+        return made
 
     @classmethod
     def _made(cls, asked: RecordsOptions) -> TFRecordIndex:
         own = None
         if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
-            own = own_index("tfrecord", [asked.paths, asked.features, asked.form, asked.label])
+            own = own_index("tfrecord", [asked.paths, asked.features, *asked[4:]])
         config: tfrecord_operations.RecordsRequest = {
             "paths": asked.paths,
             "features": asked.features,
             "compression": asked.compression,
             "form": asked.form,
             "label": asked.label,
+            "partial": asked.partial,
             "threads": engine.threads(),
             "index": asked.kept or own or "",
         }
@@ -215,6 +231,19 @@ class TFRecordIndex:
         file = next(each[0][0] for each in places if each)
         found = read(file, sorted({(offset, length) for each in places for _, offset, length in each}))
         return [[found[offset, length] for _, offset, length in each] for each in places]
+
+    def texts(self, column: Column) -> list[bytes]:
+        """The only value of a feature of bytes of every record. Each file is opened once.
+
+        Raises:
+            ChangedError, NotFoundError, ReadError: as of `values`.
+        """
+        places, made = column.values.tolist(), list[bytes]()
+        for file, group in itertools.groupby(places, operator.itemgetter(0)):
+            part = [(offset, length) for _, offset, length in group]
+            found = self._on_disk(file, part)
+            made += [found[place] for place in part]
+        return made
 
     def _inflated(self, file: int, places: Iterable[_Place]) -> dict[_Place, bytes]:
         start = self._schema["files"][file]["inflated"]

@@ -18,6 +18,7 @@ class RecordsRequest(TypedDict):
     compression: str
     form: Literal["", "tar"]
     label: str
+    partial: bool
     threads: int
     index: str
 
@@ -27,6 +28,7 @@ class RecordFile(TypedDict):
 
     records: int
     stamp: FileStamp
+    damage: str
     inflated: int
     bytes: int
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import mmap
+import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from typing import Any
@@ -15,6 +18,7 @@ from .. import errors
 from .._core import picture_operations
 from .._core.descriptors import OwnedDescriptors
 from .._core.memory import address_of
+from .._core.patterns import Paths
 from .._core.tfrecord_index import Column, TFRecordIndex
 from .file_index import UNLABELLED, Files, shared
 from .listing import Listing
@@ -134,6 +138,57 @@ def listing_of(records: TFRecordIndex, image: str, label: str | None) -> Listing
     if len(column.values) and not -(1 << 31) <= column.values.min() <= column.values.max() < 1 << 31:
         return Listing(RecordFiles(records, image, None), "", column.values.tolist())
     return Listing(RecordFiles(records, image, label))
+
+
+def listing_of_tar(paths: Paths, image: str, label: str | Sequence[str] | None, partial: bool) -> Listing:
+    """The listing of the pictures and labels of tar files; see :meth:`gofast.ImageFiles.from_tar`.
+
+    Raises:
+        OptionError: a suffix is none.
+        SchemaError: no sample has it, or a label is not what its suffix says.
+        MissingValueError: a sample does not have it.
+    """
+    several = isinstance(label, (list, tuple))
+    labels: list[Any] = [*label] if several and label is not None else [] if label is None else [label]
+    if not all(isinstance(suffix, str) for suffix in (image, *labels)) or label == []:
+        raise errors.OptionError("image= and label= are suffixes, such as 'jpg;png' and 'cls'")
+    names = [name.partition(":")[0] for name in labels]
+    number = names[0] if len(names) == 1 and _maker(labels[0]) is None else ""
+    records = TFRecordIndex.of_tar(paths, [image, *names], number, partial)
+    if not labels or number:
+        return listing_of(records, image, number or None)
+    columns = [_labels(records, name) for name in labels]
+    values = list(zip(*columns, strict=True)) if several else columns[0]
+    return Listing(RecordFiles(records, _one(records, image, "byte").name, None), "", values)
+
+
+def _labels(records: TFRecordIndex, label: str) -> list[Any]:
+    """The labels of all records, as webdataset decodes them."""
+    name, made = label.partition(":")[0], list[Any]()
+    make = _maker(label) or int
+    for record, text in enumerate(records.texts(_one(records, name, "byte"))):
+        try:
+            made.append(make(text))
+        except (ValueError, LookupError, TypeError) as error:
+            said = f"{records.place(record)}: the label {label!r} is {text[:80]!r}: {error!r:.200}"
+            raise errors.SchemaError(said).at(row=record, column=name) from error
+    return made
+
+
+def _maker(label: str) -> Callable[[bytes], Any] | None:
+    """What makes a label of its member's bytes; None: it is a whole number, which the core reads.
+
+    A ":" begins the names in JSON: "json:label.id".
+    """
+    suffix, _, names = label.partition(":")
+    kind = suffix.rpartition(".")[2]
+    if kind in ("json", "jsn"):
+        return functools.partial(_in_json, names.split(".") if names else [])
+    return bytes.decode if kind in ("txt", "text", "transcript") else None
+
+
+def _in_json(names: Sequence[str], text: bytes) -> Any:
+    return functools.reduce(operator.getitem, names, json.loads(text))
 
 
 def _one(records: TFRecordIndex, name: str, kind: str) -> Column:

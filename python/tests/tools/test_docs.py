@@ -208,6 +208,7 @@ PUBLIC = [
     "uninstall",
     "verify",
     "version",
+    "webdataset.WebDataset",
 ]
 
 

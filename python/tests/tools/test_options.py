@@ -289,7 +289,12 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
     ),
     "ImageFiles.from_tar": (
         lambda place, **options: gofast.ImageFiles.from_tar(place / "a.tar", **{"label": "cls", **options}),
-        [{"image": "jpg;png"}, {"label": "cls", "image": "png"}, {"return_index": True, "seed": 3}],
+        [
+            {"image": "jpg;png"},
+            {"label": "cls", "image": "png"},
+            {"label": ["cls"]},
+            {"return_index": True, "seed": 3},
+        ],
     ),
     "TFRecordDataset.images": (
         lambda place, **options: gofast.TFRecordDataset(place / RECORDS).images(

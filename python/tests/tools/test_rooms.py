@@ -25,6 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "_images": {"errors", "_core", "_loader", "_plan", "_lazy"},
     "_device": {"errors", "_core", "_loader"},
     "_sets": {"errors", "_core", "_loader", "_tables", "_plan", "_images", ""},  # "" for its DataLoader
+    "_webdataset": {"errors", "_core", ""},  # "" for its lazy images
     "_doctor": {"errors", "_core", "_loader", ""},  # it tries the public classes instead of the user's
     "_command": {"", "errors", "_core", "_tables", "_images", "_doctor"},  # "" is the public modules
 }

@@ -1,0 +1,1 @@
+"""What gofast.webdataset is made of: shards, their members, stages, decoding."""

@@ -1,0 +1,310 @@
+"""The members of a shard, by Python's tarfile, as webdataset reads them; what it passes over is an error."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tarfile
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
+from typing import IO, Any
+from urllib.parse import urlparse
+
+from .. import errors
+from .sample_stages import Handler, reraise_exception
+
+Sample = dict[str, Any]
+_TAIL = 1 << 16
+
+
+class _Header(tarfile.TarInfo):
+    """A header. Where tarfile would end a broken archive as if it were over, there is an error."""
+
+    @classmethod
+    def frombuf(cls, buf: Any, encoding: str, errors_: str) -> _Header:
+        try:
+            return super().frombuf(buf, encoding, errors_)
+        except tarfile.HeaderError as error:
+            if type(error).__name__ in ("EOFHeaderError", "EmptyHeaderError"):
+                raise
+            raise errors.DamagedError(f"a header of the tar file: {error}") from None
+
+
+def open_shard(url: str) -> IO[bytes]:
+    """A shard's bytes: a path, ``file:``, ``http(s):``, or ``pipe:`` with a command of the shell.
+
+    Raises:
+        UnsupportedError: another scheme.
+    """
+    parsed = urlparse(url)
+    if parsed.scheme in ("", "file"):
+        return open(parsed.path, "rb")
+    if parsed.scheme in ("http", "https"):
+        asked = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})
+        made: IO[bytes] = urllib.request.urlopen(asked, timeout=60)
+        return made
+    if parsed.scheme == "pipe":
+        return _Pipe(url[5:])  # type: ignore[return-value]
+    raise errors.UnsupportedError(
+        f"{url}: no scheme {parsed.scheme!r} here: give a path, http(s):, or pipe: and a command"
+    )
+
+
+class _Pipe:
+    """What a command writes. One that fails is an error at the end of what it wrote."""
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        self._process = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE)
+
+    def read(self, size: int = -1) -> bytes:
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(size)
+        if not data and size and self._process.wait():
+            code = self._process.returncode
+            raise errors.ReadError(f"pipe:{self._command}: the command ended with {code}")
+        return data
+
+    def close(self) -> None:
+        assert self._process.stdout is not None
+        self._process.stdout.close()  # it ends by SIGPIPE
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _zstd(file: IO[bytes]) -> Any:
+    """Unpacks a stream of zstd, where tarfile does not."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found]
+    except ImportError:
+        try:
+            import pyarrow
+        except ImportError:
+            said = "the shard is compressed with zstd: this needs Python 3.14 or pyarrow"
+            raise errors.UnsupportedError(said) from None
+        return pyarrow.CompressedInputStream(file, "zstd")
+    return zstd.ZstdFile(file)
+
+
+class _Joined:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = head, rest
+
+    def read(self, size: int = -1) -> bytes:
+        head, self._head = self._head, b""
+        if 0 <= size < len(head):
+            self._head = head[size:]
+            return head[:size]
+        return head + self._rest.read(size if size < 0 else size - len(head))
+
+    # pyarrow asks these of a file.
+    closed = False
+
+    def close(self) -> None:
+        self._rest.close()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _opened(file: IO[bytes], kept: ExitStack) -> tuple[tarfile.TarFile, Any]:
+    """The archive in a stream, and the stream itself where it is a file that is not compressed."""
+    head = file.read(512)
+    if head[:4] == b"\x28\xb5\x2f\xfd":
+        unpacked = kept.enter_context(closing(_zstd(_Joined(head, file))))  # type: ignore[arg-type]
+        return tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_Header), None
+    seekable = getattr(file, "seekable", None)
+    packed = head[:2] == b"\x1f\x8b" or head[:3] == b"BZh" or head[:6] == b"\xfd7zXZ\0"
+    if packed or seekable is None or not seekable():
+        joined: Any = _Joined(head, file)
+        return tarfile.open(fileobj=joined, mode="r|*", tarinfo=_Header), None
+    file.seek(0)
+    return tarfile.open(fileobj=file, mode="r:", tarinfo=_Header), file
+
+
+def tar_file_iterator(
+    fileobj: IO[bytes],
+    skip_meta: str | None = r"__[^/]*__($|/)",
+    handler: Handler = reraise_exception,
+    select_files: Callable[[str], bool] | None = None,
+    rename_files: Callable[[str], str] | None = None,
+) -> Iterator[Sample]:
+    """The regular members of an archive, which may be compressed: ``{"fname": ..., "data": ...}``."""
+    with ExitStack() as kept:
+        tar, file = _opened(fileobj, kept)
+        while True:
+            try:
+                member = tar.next()
+            except errors.DamagedError as error:
+                error.at(offset=tar.offset)
+                raise
+            if member is None:
+                break
+            tar.members = []  # type: ignore[attr-defined]  # else it keeps all
+            name = member.name
+            try:
+                if member.size < 0:
+                    raise errors.DamagedError(f"{name:.200}: {member.size} bytes").at(offset=member.offset)
+                if not member.isreg() or (skip_meta is not None and re.match(skip_meta, name)):
+                    continue
+                if rename_files:
+                    name = rename_files(name)
+                if select_files is not None and not select_files(name):
+                    continue
+                if file is None or member.issparse():
+                    opened = tar.extractfile(member)
+                    assert opened is not None
+                    data = opened.read()
+                else:
+                    file.seek(member.offset_data)
+                    data = file.read(member.size)
+                if len(data) != member.size:
+                    said = f"{name:.200}: the archive ends after {len(data)} of its {member.size} bytes"
+                    raise errors.DamagedError(said).at(offset=member.offset_data)
+                yield {"fname": name, "data": data}
+            except Exception as error:
+                if handler(error):
+                    continue
+                break
+        if member is not None:  # a handler ended it
+            return
+        rest: Any = tar.fileobj if file is None else file
+        if file is not None:
+            file.seek(tar.offset)
+        while data := rest.read(_TAIL):
+            if data.strip(b"\0"):
+                said = "something stands behind the end of the archive: are these two archives in one file?"
+                raise errors.DamagedError(said).at(offset=tar.offset)
+
+
+def url_opener(
+    shards: Iterable[Any], handler: Handler = reraise_exception, local: bool = False
+) -> Iterator[Sample]:
+    """Opens shards: ``{"url": ..., "stream": ...}``, and with ``local`` a path's ``"local_path"``."""
+    for shard in shards:
+        url = shard["url"] if isinstance(shard, dict) else shard
+        parsed = urlparse(url)
+        try:
+            made = {"url": url, "stream": open_shard(url)}
+        except Exception as error:
+            if handler(error):
+                continue
+            return
+        if local and parsed.scheme in ("", "file"):
+            made["local_path"] = parsed.path
+        yield made
+
+
+def tar_file_expander(
+    data: Iterable[Sample],
+    handler: Handler = reraise_exception,
+    select_files: Callable[[str], bool] | None = None,
+    rename_files: Callable[[str], str] | None = None,
+) -> Iterator[Sample]:
+    """The members of opened shards, and ``{}`` behind each shard. An error has the shard in its text."""
+    for source in data:
+        url, local = source["url"], source.get("local_path")
+        try:
+            with closing(source["stream"]) as stream:
+                for found in tar_file_iterator(
+                    stream,
+                    handler=_naming(handler, url),
+                    select_files=select_files,
+                    rename_files=rename_files,
+                ):
+                    found["__url__"] = url
+                    if local is not None:
+                        found["__local_path__"] = local
+                    yield found
+            yield {}
+        except Exception as error:
+            if not handler(_named(error, url)):
+                return
+            if isinstance(error, errors.DamagedError):  # where tarfile would have ended
+                yield {}
+
+
+def _naming(handler: Handler, url: str) -> Handler:
+    return lambda error: handler(_named(error, url))
+
+
+def _named(error: Exception, url: str) -> Exception:
+    """The error with its shard, and where in it."""
+    if isinstance(error, errors.GofastError):
+        at = "" if error.offset is None else f"offset {error.offset}: "
+        return type(error)(f"{url}: {at}{error}").at(path=url, offset=error.offset)
+    error.args = (f"{error} @ {url}",)
+    return error
+
+
+def base_plus_ext(path: str) -> tuple[str, str] | tuple[None, None]:
+    """The key, and behind the first dot of its last part the suffix."""
+    found = re.match(r"^((?:.*/|)[^.]+)[.]([^/]*)$", path)
+    return (found[1], found[2]) if found else (None, None)
+
+
+def valid_sample(sample: Any) -> bool:
+    """Whether it is a dict with something in it, and not marked ``__bad__``."""
+    return isinstance(sample, dict) and len(sample) > 0 and not sample.get("__bad__", False)
+
+
+def group_by_keys(
+    data: Iterable[Sample],
+    keys: Callable[[str], tuple[Any, Any]] = base_plus_ext,
+    lcase: bool = True,
+    suffixes: Any = None,
+    handler: Handler = reraise_exception,
+) -> Iterator[Sample]:
+    """Neighbours with one key are a sample: ``{"__key__": ..., "__url__": ..., suffix: bytes, ...}``."""
+    current: Sample | None = None
+    for member in data:
+        try:
+            if member == {}:
+                if valid_sample(current):
+                    assert current is not None
+                    yield current
+                current = None
+                continue
+            name = member["fname"]
+            key, suffix = keys(name)
+            if key is None:
+                continue
+            if lcase:
+                suffix = suffix.lower()
+            if current is None or key != current["__key__"]:
+                if current is not None and valid_sample(current):
+                    yield current
+                current = {"__key__": key, "__url__": member["__url__"]}
+            if suffix in current:
+                said = f"{member['__url__']}: {name}: a sample has two members {suffix!r}: {[*current]}"
+                raise ValueError(said)
+            if suffixes is None or suffix in suffixes:
+                current[suffix] = member["data"]
+            if member.get("__local_path__") is not None:
+                current["__local_path__"] = member["__local_path__"]
+        except Exception as error:
+            if not handler(error):
+                break
+    if current is not None and valid_sample(current):
+        yield current
+
+
+def tarfile_samples(
+    src: Iterable[Any],
+    handler: Handler = reraise_exception,
+    select_files: Callable[[str], bool] | None = None,
+    rename_files: Callable[[str], str] | None = None,
+    local: bool = False,
+) -> Iterator[Sample]:
+    """The samples of shards."""
+    members = tar_file_expander(url_opener(src, handler, local), handler, select_files, rename_files)
+    return group_by_keys(members, handler=handler)
