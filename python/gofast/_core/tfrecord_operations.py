@@ -16,7 +16,7 @@ class RecordsRequest(TypedDict):
     paths: list[str]
     features: list[str] | None
     compression: str
-    form: Literal["", "tar"]
+    form: Literal["", "tar", "table"]
     label: str
     threads: int
     index: str
@@ -29,6 +29,7 @@ class RecordFile(TypedDict):
     stamp: FileStamp
     inflated: int
     bytes: int
+    features: str
 
 
 class Feature(TypedDict):
