@@ -55,11 +55,11 @@ func (f *finder) page(v *values, _ int64) (err error) {
 	if v.encoding.dictionary() {
 		err = f.indexed(v)
 	} else {
-		at := v.p.at - int64(len(v.data))
+		stored, whole := v.data, v.data
 		if v.p.packed != nil {
-			at = v.p.at - int64(len(v.p.packed))
+			stored, whole = v.p.packed, f.w.plain // with the levels, if they are packed too
 		}
-		f.places, err = f.find(f.places[:0], v, at, v.p.packed, v.data, v.present)
+		f.places, err = f.find(f.places[:0], v, v.p.at-int64(len(stored)), v.p.packed, whole, v.present)
 	}
 	if err != nil {
 		return err
