@@ -379,12 +379,14 @@ class ImageFiles(VisionDataset):
             return cls._of_records(
                 listing_of(records, image, None), False, transform, target_transform, options
             )
-        files, choice = records.asked.paths, {"classes": classes, "label_type": label_type}
-        table = TableDataset(files, columns=[], label=label, **choice)  # type: ignore[arg-type]
+        files, choice = records.asked.paths, label_type
+        table: Any = TableDataset(files, columns=[], label=label, classes=classes, label_type=choice)
         listing = listing_beside(records, image, table.targets.numpy())
         made = cls._of_records(listing, True, transform, target_transform, options)
         names = None if classes is not None else records.class_names(label)
-        made.class_to_idx = table.class_to_idx if names is None else dict(zip(names, range(len(names)), strict=True))
+        made.class_to_idx = (
+            table.class_to_idx if names is None else dict(zip(names, range(len(names)), strict=True))
+        )
         made.classes = table.classes if names is None else names
         return made
 

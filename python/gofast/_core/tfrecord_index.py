@@ -59,8 +59,8 @@ class Column:
     """One feature of all records.
 
     Attributes:
-        values: of all records: float32 or int64 [n]; of bytes their places, int64 [n, 3]: file and packed, offset, length
-            (``gofast/source/reader/extent.h``).
+        values: of all records: float32 or int64 [n]; of bytes their places, int64 [n, 3]: file and packed,
+            offset, length (``gofast/source/reader/extent.h``).
         starts: int64 [records + 1], where each record's values begin.
         has: uint8 [records], 1 where the record has the feature.
     """
@@ -232,7 +232,10 @@ class TFRecordIndex:
         stored = [[self._stored(*place) for place in each] for each in places]
         found = read(file, sorted({place for each in stored for place in each}))
         return [
-            [_unpacked(self.asked.paths[file], found[at], *place) for at, place in zip(ats, each, strict=True)]
+            [
+                _unpacked(self.asked.paths[file], found[at], *place)
+                for at, place in zip(ats, each, strict=True)
+            ]
             for ats, each in zip(stored, places, strict=True)
         ]
 

@@ -1,4 +1,4 @@
-"""Pictures that are a feature of records, in TFRecord, tar, Parquet or Arrow files: extents of these files, with labels."""
+"""Pictures that are a feature of records, in TFRecord, tar or tables: extents of these files, with labels."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ class RecordFiles(Files):
         self.count, self.root, self.classes, self.empty_classes = records.count, "", [], []
         self.contents = _Contents(records, self._column)
         self.targets = np.full(self.count, UNLABELLED, np.int32)
-        if label is not None or targets is not None:
-            self.targets[:] = records.column(label).values if label is not None else targets
+        if label is not None:
+            self.targets[:] = records.column(label).values
+        if targets is not None:
+            self.targets[:] = targets
         size = self.found_bytes(self.count)
         self._sizes_fd = shared(size) if sizes_fd is None else sizes_fd
         self._owned = OwnedDescriptors(self._sizes_fd)

@@ -36,7 +36,9 @@ def pictures() -> list[bytes]:
 
 
 PICTURES = pictures()
-NAMES = {"huggingface": json.dumps({"info": {"features": {"label": {"names": ["b", "a"], "_type": "ClassLabel"}}}})}
+NAMES = {
+    "huggingface": json.dumps({"info": {"features": {"label": {"names": ["b", "a"], "_type": "ClassLabel"}}}})
+}
 
 
 class Theirs(Dataset[Any]):
@@ -108,9 +110,16 @@ def test_batches_are_those_of_pyarrow_and_torchvision(tmp_path: Path, writer: st
 def test_captions_stand_beside(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", rows())
     table = gofast.TableDataset(tmp_path / "a.parquet", columns=["score"], label="label", text="caption")
-    dataset = gofast.ImageFiles.from_table(table, "image", transform=T.Compose([T.Resize((8, 8)), T.ToTensor()]))
+    dataset = gofast.ImageFiles.from_table(
+        table, "image", transform=T.Compose([T.Resize((8, 8)), T.ToTensor()])
+    )
     (batch,) = gofast.DataLoader(dataset, COUNT)
-    assert batch["caption"] == [f"text {i}" for i in range(COUNT)] and batch["image"].shape == (COUNT, 3, 8, 8)
+    assert batch["caption"] == [f"text {i}" for i in range(COUNT)] and batch["image"].shape == (
+        COUNT,
+        3,
+        8,
+        8,
+    )
     assert batch["label"].tolist() == [i % 2 for i in range(COUNT)]
     with pytest.raises(errors.SchemaError, match="neither binaries nor structs"):
         gofast.ImageFiles.from_table(table, "score")
@@ -122,7 +131,9 @@ def test_labels_of_other_types(tmp_path: Path) -> None:
         label: gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", label=label)
         for label in (None, "score", "caption", "big")
     }
-    assert isinstance(made[None][0], Image.Image) and made["score"][3][1] == 1.5 and made["big"][1][1] == 1 << 40
+    assert (
+        isinstance(made[None][0], Image.Image) and made["score"][3][1] == 1.5 and made["big"][1][1] == 1 << 40
+    )
     assert made["caption"].classes == sorted(f"text {i}" for i in range(COUNT))
     named = gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", label="caption", classes=made["caption"])
     assert named.targets == made["caption"].targets
@@ -141,7 +152,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     parquet(path, rows(), compression="zstd")
     with pytest.raises(errors.UnsupportedError, match=r'column "image".*zstd.*uncompressed, or with snappy'):
         read(path)
-    with pytest.raises(errors.SchemaError, match="no such column; the file has.*caption.*image"):
+    with pytest.raises(errors.SchemaError, match=r"no such column; the file has.*caption.*image"):
         read(path, "picture")
     with pytest.raises(errors.SchemaError, match="neither binaries nor structs"):
         read(path, "label")
