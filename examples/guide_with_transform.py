@@ -7,7 +7,7 @@ script runs without the package. With it, the last way is this:
 
     rows = rows.cast_column("image", datasets.Image(decode=False)).with_transform(fast)
 
-Where the rows are Parquet files, as on the hub, `gofast.ImageFiles.from_parquet` reads them without the package.
+Of Parquet files, as on the hub, `gofast.ImageFiles.from_parquet` makes them without the package.
 """
 
 from __future__ import annotations

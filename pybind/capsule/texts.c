@@ -42,7 +42,9 @@ PyObject *gf_py_unpacked(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     char *data;
     Py_ssize_t size;
     long long a[2];
-    if (!gf_integers(args + 1, n - 1, 2, a) || PyBytes_AsStringAndSize(args[0], &data, &size)) return NULL;
+    if (n != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 2, 2, a)) return NULL;
+    if (a[0] < 0 || a[1] < 0 || a[0] > PY_SSIZE_T_MAX - a[1] - 1) return PyErr_Format(PyExc_ValueError, "there are no such bytes");
     uint8_t *made = PyMem_Malloc((size_t)(a[0] + a[1]) + 1);
     if (!made) return PyErr_NoMemory();
     int whole = gf_snappy_part((const uint8_t *)data, (size_t)size, made, (size_t)(a[0] + a[1])) >= 0;
