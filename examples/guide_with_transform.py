@@ -6,14 +6,18 @@ and `gofast.Decoder` makes the batch of them in one call. `Rows` stands for a `d
 script runs without the package. With it, the last way is this:
 
     rows = rows.cast_column("image", datasets.Image(decode=False)).with_transform(fast)
+
+Of Parquet files, as on the hub, `gofast.ImageFiles.from_parquet` makes them without the package.
 """
 
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import torch
 from article_tools import DATA, Comparison
 from PIL import Image
@@ -70,6 +74,14 @@ def main() -> None:
         ("gofast.Decoder", "A batch at a call, on all cores.", fast),
     ):
         ways.add(name, why, lambda t=transform: DataLoader(Rows(t), 12, collate_fn=pair))  # type: ignore
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+        images, labels = Rows(slow).images, [i // 12 for i in range(len(FILES))]
+        pd.DataFrame({"image": images, "label": labels}).to_parquet(file.name)
+        ways.add(
+            "gofast.ImageFiles.from_parquet",
+            "The file of all rows, as the hub has it.",
+            lambda: gofast.DataLoader(gofast.ImageFiles.from_parquet(file.name, transform=TRANSFORM), 12),
+        )
     ways.show_equal()
 
 

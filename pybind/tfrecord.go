@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/tfrecord"
+	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
 type tfrecordConfig struct {
@@ -20,7 +21,7 @@ type tfrecordResult struct {
 
 // indexRecords reads TFRecord files once, or finds that nothing changed since.
 func indexRecords(ctx context.Context, t *task, c tfrecordConfig) (any, error) {
-	c.Progress = t.progress
+	c.Progress, c.Find = t.progress, formats.Find
 	for _, path := range c.Paths {
 		c.Options.Paths = append(c.Options.Paths, string(path))
 	}

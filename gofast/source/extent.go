@@ -11,7 +11,7 @@ import (
 // value in a buffer. It is gf_extent of reader/extent.h.
 type Extent struct {
 	Object uint32 // its number in a list of objects
-	_      uint32
+	Packed uint32 // see extent.h
 	Offset int64
 	Length int64 // below 0: all that is behind the offset
 }

@@ -7,9 +7,12 @@ package table
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/numbers"
+	"github.com/gofast-org/gofast/gofast/source"
 )
 
 // Type is how a matrix stores its values.
@@ -219,4 +222,23 @@ type Liner interface {
 // price of a pass over the file. For tables whose bound would not fit a limit.
 type Counter interface {
 	Count(ctx context.Context) error
+}
+
+// Finder is a Reader whose values of any length can be read where they lie, one without the others.
+type Finder interface {
+	// Find visits the values of a column of binaries, or of the part "bytes" of structs, in the rows' order; nil for a null.
+	Find(ctx context.Context, column string, visit func(value *source.Extent) error) error
+	// Features is what Hugging Face's datasets wrote about the columns; "" without.
+	Features() string
+}
+
+// NotBinary is the error of Find for a column that is not there, or of other values.
+func NotBinary(columns []Column, name string) *errs.Error {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		if names[i] = c.Name; c.Name == name {
+			return errs.New(errs.ErrSchema, "find", "neither binaries nor structs with a part \"bytes\" of binaries").InColumn(name)
+		}
+	}
+	return errs.New(errs.ErrSchema, "find", fmt.Sprintf("there is no such column; the file has %.200q", names)).InColumn(name)
 }

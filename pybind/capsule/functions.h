@@ -31,7 +31,7 @@ void gf_drop_capsule(PyObject *capsule);
     DO(jpeg_header) DO(jpeg_marker) DO(png_header) DO(make_sample) DO(make_samples) DO(kept_place) DO(make_pixels) \
     DO(mixup) DO(cutmix) \
     DO(pin) DO(send) DO(receive) DO(launch) DO(sent) \
-    DO(pad) DO(strings)
+    DO(pad) DO(strings) DO(unpacked)
 
 #define GF_DECLARE(name) PyObject *gf_py_##name(PyObject *self, PyObject *const *args, Py_ssize_t n);
 GF_ELSEWHERE(GF_DECLARE)

@@ -1,8 +1,9 @@
 //go:build python
 
-// Texts of a batch, and what a tokenizer has made of them.
+// Texts of a batch, what a tokenizer has made of them, and bytes of a compressed page.
 #include "functions.h"
 
+#include "../../gofast/source/reader/snappy.h"
 #include "../../gofast/table/gather/ragged.h"
 
 // Below this much output it is shorter than two hand-overs of the lock.
@@ -33,4 +34,21 @@ PyObject *gf_py_strings(PyObject *self, PyObject *const *args, Py_ssize_t n) {
         if (!text || PyList_SetItem(list, i, text)) Py_CLEAR(list);
     }
     return list;
+}
+
+// unpacked(data, skip, length): bytes that Snappy's elements hold, or None where they are broken.
+PyObject *gf_py_unpacked(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    long long a[2];
+    if (n != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 2, 2, a)) return NULL;
+    if (a[0] < 0 || a[1] < 0 || a[0] > PY_SSIZE_T_MAX - a[1] - 1) return PyErr_Format(PyExc_ValueError, "there are no such bytes");
+    uint8_t *made = PyMem_Malloc((size_t)(a[0] + a[1]) + 1);
+    if (!made) return PyErr_NoMemory();
+    int whole = gf_snappy_part((const uint8_t *)data, (size_t)size, made, (size_t)(a[0] + a[1])) >= 0;
+    PyObject *bytes = whole ? PyBytes_FromStringAndSize((const char *)made + a[0], (Py_ssize_t)a[1]) : Py_NewRef(Py_None);
+    PyMem_Free(made);
+    return bytes;
 }

@@ -21,7 +21,7 @@ from ._images.labels import matched, numbers
 from ._images.listing import Listing
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
-from ._images.record_files import listing_of_tar
+from ._images.record_files import listing_beside, listing_of, listing_of_tar
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
 from ._images.vision_dataset import VisionDataset
 from ._loader.batch_source import Output
@@ -226,7 +226,7 @@ class ImageFiles(VisionDataset):
 
         Args:
             table: with the column in its ``text=``.
-            image: the column.
+            image: the column; or one of pictures in its Parquet or Arrow files, as of :meth:`from_parquet`.
             root: the folder that the paths are relative to.
             transform: called with a PIL image of mode RGB.
             suffix: an ending to add to each path, such as ``".jpg"``.
@@ -328,6 +328,72 @@ class ImageFiles(VisionDataset):
         return cls._of_records(listing, label is not None, transform, target_transform, options)
 
     @classmethod
+    @checked
+    def from_parquet(
+        cls: type[Self],
+        paths: Paths,
+        image: str = "image",
+        label: str | None = "label",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        target_transform: Callable[[Any], Any] | None = None,
+        classes: Classes | None = None,
+        label_type: LabelType = "auto",
+        **options: Any,
+    ) -> Self:
+        """The pictures of Parquet or Arrow files, as Hugging Face's hub has them: (picture, label).
+
+        The package `datasets` is not needed. Pictures are read where they lie in the files, one without the
+        others: uncompressed, or in Snappy. The files are read once to find them; of 64 MB and more, that is
+        kept in the user's cache until a file changes. Errors and ``paths`` call samples ``file[0]``,
+        ``file[1]`` and so on. :meth:`from_table` gives captions and other columns too.
+
+        Pictures are as the other constructors have them: mode RGB, and not turned by their EXIF tag, as
+        `datasets` would.
+
+        Args:
+            paths: of files, or a pattern. Arrow's are files or streams, such as `datasets` caches.
+            image: the column of pictures: binaries, or structs with a part "bytes" of these.
+            label: the column of labels, or None: there are none. Names of a ClassLabel become ``classes``.
+            transform: called with a PIL image of mode RGB.
+            target_transform: called with the label.
+            classes, label_type: as of :meth:`from_csv`.
+            options: as of :meth:`gofast.TFRecordDataset.images`.
+
+        Raises:
+            gofast.errors.FormatError: a file is neither Parquet nor Arrow.
+            gofast.errors.SchemaError: no such column, or one of other values.
+            gofast.errors.MissingValueError: a picture or label is null. A path instead of bytes counts as
+                null.
+            gofast.errors.UnsupportedError: pictures are compressed otherwise.
+            gofast.errors.DamagedError: a page or buffer is not what the file says.
+            gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
+
+        Example:
+            >>> train = gofast.ImageFiles.from_parquet("train-*.parquet", transform=T.ToTensor())
+            >>> image, label = train[0]
+            >>> train.classes[label]
+            'coast'
+        """
+        from .table import TableDataset
+
+        records = TFRecordIndex.of_table(paths, image)
+        if label is None:
+            return cls._of_records(
+                listing_of(records, image, None), False, transform, target_transform, options
+            )
+        files, choice = records.asked.paths, label_type
+        table: Any = TableDataset(files, columns=[], label=label, classes=classes, label_type=choice)
+        listing = listing_beside(records, image, table.targets.numpy())
+        made = cls._of_records(listing, True, transform, target_transform, options)
+        names = None if classes is not None else records.class_names(label)
+        made.class_to_idx = (
+            table.class_to_idx if names is None else dict(zip(names, range(len(names)), strict=True))
+        )
+        made.classes = table.classes if names is None else names
+        return made
+
+    @classmethod
     def _of_records(
         cls: type[Self],
         listing: Listing,
@@ -336,7 +402,7 @@ class ImageFiles(VisionDataset):
         target_transform: Callable[[Any], Any] | None,
         options: dict[str, Any],
     ) -> Self:
-        """Pictures of :meth:`from_tar` and :meth:`gofast.TFRecordDataset.images`."""
+        """Pictures of :meth:`from_tar`, :meth:`from_parquet` and :meth:`gofast.TFRecordDataset.images`."""
         if options.get("return_path") or "loader" in options:
             raise errors.OptionError("pictures of records have no path, for loader= and return_path=")
         made = cls.__new__(cls)

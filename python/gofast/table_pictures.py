@@ -12,8 +12,10 @@ import torch
 
 from . import errors
 from ._core.arguments import checked
+from ._core.tfrecord_index import TFRecordIndex
 from ._images.listing import Listing
 from ._images.pictures_with_rows import PicturesWithRows
+from ._images.record_files import listing_of
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
 from ._images.vision_dataset import VisionDataset
 from ._loader.classes import Classes, LabelType
@@ -49,11 +51,20 @@ class TablePictures(PicturesWithRows, VisionDataset):
             raise errors.OptionError("output= and classes= are the table's: samples are dicts with its label")
         self.table = copy.copy(table)
         self._stand_beside(self.table)
-        folder = os.path.expanduser(os.fspath(root))
-        paths = [os.path.join(folder, path + suffix) for path in table.texts(image)]
         self.root = os.fspath(root) or None
         self.classes, self.class_to_idx = table.classes, table.class_to_idx
-        self._show(Listing.of_paths(paths, None), transform, None, loader, output="dict", **options)
+        try:
+            paths = table.texts(image)
+        except errors.OptionError as no_text:
+            try:
+                records = TFRecordIndex.of_table(table._row_files[0], image)
+            except (errors.FormatError, errors.OptionError):
+                raise no_text from None
+            listing, loader = listing_of(records, image, None), None
+        else:
+            folder = os.path.expanduser(os.fspath(root))
+            listing = Listing.of_paths([os.path.join(folder, path + suffix) for path in paths], None)
+        self._show(listing, transform, None, loader, output="dict", **options)
         self.targets = table.targets.tolist()
 
     @property

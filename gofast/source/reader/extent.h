@@ -6,8 +6,9 @@
 
 // A range of an object: a file of a folder, a member of a tar, a value in a buffer. extent.go has the same.
 typedef struct {
-    uint32_t object, reserved; // the object's number
-    int64_t offset, length;    // length < 0: all that is behind the offset
+    uint32_t object;        // the object's number
+    uint32_t packed;        // 0: the bytes lie there. Else Snappy's elements do, and one less is how much of what they hold comes before
+    int64_t offset, length; // length < 0: all that is behind the offset
 } gf_extent;
 
 // What was found out about a sample; 0: not known yet. Several threads and processes find it at once, each the same.

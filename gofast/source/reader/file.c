@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "reader.h"
+#include "snappy.h"
 
 // The most that is asked for of one file: GF_VIEW_AHEAD of them must not push out of memory what is read now. The rest of a
 // larger one comes by the kernel's own read-ahead. The kernel cuts what is asked for in one call to the read-ahead of the disk, 128 KiB on most.
@@ -52,6 +53,17 @@ static int stamp_of(const gf_reader *r, const gf_extent *e, gf_stamp *stamp) {
     return 1;
 }
 
+static int32_t read_range(int fd, int64_t offset, uint8_t *to, size_t size, gf_fault *fault) {
+    for (size_t got = 0; got < size;) {
+        ssize_t n = pread(fd, to + got, size - got, (off_t)offset + (off_t)got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return refused(fault, "read");
+        if (n == 0) return gf_fault_set(fault, GF_FAULT_READ, (int64_t)got, "the file shrank while it was read");
+        got += (size_t)n;
+    }
+    return GF_FAULT_NONE;
+}
+
 static int32_t read_open(const files *f, const gf_extent *e, int fd, int64_t most, gf_bytes *b, gf_sample_bytes *out, gf_fault *fault) {
     struct stat st;
     if (fstat(fd, &st)) return refused(fault, "stat");
@@ -61,19 +73,26 @@ static int32_t read_open(const files *f, const gf_extent *e, int fd, int64_t mos
     }
     if (!S_ISREG(st.st_mode)) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "not a regular file");
     if (f->stamps && changed(&f->stamps[e->object], &st)) return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the file changed since it was opened");
-    size_t length = 0, got = 0;
-    int32_t code = gf_reader_length(&f->reader, e, st.st_size, &length, fault);
+    size_t length = 0;
+    int32_t code = gf_reader_length(&f->reader, e, e->packed ? INT64_MAX : st.st_size, &length, fault);
     if (code) return code;
     size_t size = (uint64_t)most < length ? (size_t)most : length;
-    if (!gf_bytes_reserve(b, size)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", size);
-    while (got < size) {
-        ssize_t n = pread(fd, b->data + got, size - got, (off_t)e->offset + (off_t)got);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return refused(fault, "read");
-        if (n == 0) return gf_fault_set(fault, GF_FAULT_READ, (int64_t)got, "the file shrank while it was read");
-        got += (size_t)n;
+    if (!e->packed) {
+        if (!gf_bytes_reserve(b, size)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", size);
+        if ((code = read_range(fd, e->offset, b->data, size, fault))) return code;
+        *out = (gf_sample_bytes){.data = b->data, .size = size, .length = length};
+        return GF_FAULT_NONE;
     }
-    *out = (gf_sample_bytes){.data = b->data, .size = size, .length = length};
+    // What is packed lies behind what it becomes.
+    size_t before = e->packed - 1, packed = gf_snappy_most(before + size), room = (before + size + 2 * GF_BYTES_SLACK) & ~(size_t)(GF_BYTES_SLACK - 1);
+    if (e->offset < 0 || e->offset >= st.st_size || before > f->reader.most)
+        return gf_fault_set(fault, GF_FAULT_READ, -1, "no packed bytes are at %lld", (long long)e->offset);
+    if (packed > (uint64_t)(st.st_size - e->offset)) packed = (size_t)(st.st_size - e->offset);
+    if (!gf_bytes_reserve(b, room + packed)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", room + packed);
+    if ((code = read_range(fd, e->offset, b->data + room, packed, fault))) return code;
+    if (gf_snappy_part(b->data + room, packed, b->data, before + size) < 0)
+        return gf_fault_set(fault, GF_FAULT_READ, -1, "the bytes cannot be unpacked (snappy)");
+    *out = (gf_sample_bytes){.data = b->data + before, .size = size, .length = length};
     return GF_FAULT_NONE;
 }
 

@@ -11,6 +11,7 @@ static int32_t read_memory(const gf_reader *r, const gf_extent *e, int64_t most,
     (void)lent;
     const memory *m = (const memory *)r;
     size_t length = 0;
+    if (e->packed) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "packed bytes in memory");
     int32_t code = gf_reader_length(r, e, (int64_t)m->lengths[e->object], &length, fault);
     if (code) return code;
     *out = (gf_sample_bytes){.data = m->starts[e->object] + e->offset, .size = (uint64_t)most < length ? (size_t)most : length, .length = length};

@@ -27,13 +27,15 @@ type Options struct {
 	Paths       []string `json:"paths"`
 	Features    []string `json:"features"`    // names; null: all
 	Compression string   `json:"compression"` // of whole files: "", "gzip" or "zlib"
-	Form        string   `json:"form"`        // of the files: "", TFRecord, or Tar
+	Form        string   `json:"form"`        // of the files: "", TFRecord, Tar, or Table
 	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
 	Threads     int      `json:"threads"`
 	// Memory is for the features' values and the content of compressed files; 0: a quarter of what there is. While the index
 	// is made, it takes twice the memory of the values.
 	Memory int64 `json:"memory"`
+	// Find visits the values of a column of a Table, nil for a null, and gives what its Schema has as Features.
+	Find func(ctx context.Context, path, column string, visit func(value *source.Extent) error) (features string, err error) `json:"-"`
 	// Progress is called with bytes that were read, and all of them, from any goroutine; may be nil.
 	Progress func(done, total int64) `json:"-"`
 
@@ -190,8 +192,8 @@ func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) 
 	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
 		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, o.memory)
-		if o.Form == Tar {
-			if err := o.tarColumns(ctx, f); err != nil {
+		if form := map[string]func(context.Context, *file) error{Tar: o.tarColumns, Table: o.tableColumns}[o.Form]; form != nil {
+			if err := form(ctx, f); err != nil {
 				return err
 			}
 			return f.finish()

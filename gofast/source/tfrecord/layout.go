@@ -35,6 +35,8 @@ type FileSchema struct {
 	// Inflated is where the content of a compressed file lies in the index, if it is one, and Bytes its length.
 	Inflated int64 `json:"inflated"`
 	Bytes    int64 `json:"bytes"`
+	// Features is what a Table says of its columns.
+	Features string `json:"features"`
 }
 
 // ColumnSchema is one feature.
@@ -49,11 +51,12 @@ type ColumnSchema struct {
 
 // file is a file that was read.
 type file struct {
-	object  source.Object
-	records int64
-	columns *columns
-	first   []string
-	damage  string
+	object   source.Object
+	records  int64
+	columns  *columns
+	first    []string
+	damage   string
+	features string
 }
 
 var native = binary.NativeEndian
@@ -79,7 +82,7 @@ func (d *draft) encode(files []file, names []string, most int64) error {
 	}
 	records, s := int64(0), Schema{Files: []FileSchema{}, Columns: []ColumnSchema{}, First: []string{}}
 	for _, f := range files {
-		described := FileSchema{Records: f.records, Stamp: f.object.Stamp(), Damage: f.damage}
+		described := FileSchema{Records: f.records, Stamp: f.object.Stamp(), Damage: f.damage, Features: f.features}
 		if held, ok := f.object.(*content); ok {
 			described.Inflated, described.Bytes = held.at, held.stamp.Size
 		}
@@ -241,12 +244,12 @@ func (c *ColumnSchema) right(data []byte, records int64, files []FileSchema) boo
 	}
 	for i := range c.Values {
 		place := data[c.At+i*valueBytes(Bytes):]
-		object, flags := native.Uint32(place), native.Uint32(place[4:])
-		if object >= uint32(len(files)) || flags != 0 {
+		object, packed := native.Uint32(place), native.Uint32(place[4:]) > 0
+		if object >= uint32(len(files)) {
 			return false
 		}
 		offset, length := int64(native.Uint64(place[8:])), int64(native.Uint64(place[16:]))
-		if size := files[object].Stamp.Size; offset < 0 || length < 0 || offset > size || length > size-offset {
+		if size := files[object].Stamp.Size; offset < 0 || length < 0 || offset > size || length > size-offset && !packed {
 			return false
 		}
 	}

@@ -10,6 +10,7 @@
 //	batch.go   a record batch's metadata: which buffers a column has
 //	page.go    buffers -> the page of a column: unpacked, nulls left out, dictionaries
 //	texts.go   texts by offsets and by views; lists.go: lists of numbers
+//	find.go    where binaries lie in the file
 //
 // arrow-go would add 3.4 MB to the wheel, and takes memory for sizes that a file only claims.
 package arrow

@@ -20,7 +20,7 @@ import (
 func smallFiles(tb testing.TB) map[string][]byte {
 	files := map[string][]byte{}
 	paths, err := filepath.Glob("testdata/*.arrow*")
-	if err != nil || len(paths) != 5 {
+	if err != nil || len(paths) != 6 {
 		tb.Fatal(paths, err)
 	}
 	for _, path := range paths {

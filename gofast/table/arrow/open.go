@@ -85,7 +85,7 @@ func Open(from *source.File, opts table.Options) (reader table.Reader, err error
 			f.opts.Budget.Release(f.layout.Held)
 		}
 	}()
-	f.layout.Page = f.page
+	f.layout.Page, f.layout.Find = f.page, f.find
 	var start [head]byte
 	if from.Size() < int64(len(start)) {
 		return nil, f.fault(errs.ErrDamaged, fmt.Sprintf("%d bytes are too few for an Arrow file", from.Size()))

@@ -68,8 +68,11 @@ const (
 func (f *file) schema(b *flat, t ref, version int64) error {
 	fields := b.tables(t, 1)
 	for _, note := range b.tables(t, 2) {
-		if b.text(note, 0) == "pandas" {
+		switch b.text(note, 0) {
+		case "pandas":
 			f.layout.Pandas = b.text(note, 1)
+		case parquet.HuggingFaceKey:
+			f.layout.Features = b.text(note, 1)
 		}
 	}
 	switch {

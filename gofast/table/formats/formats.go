@@ -2,6 +2,7 @@
 package formats
 
 import (
+	"context"
 	"strings"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -65,4 +66,32 @@ func Open(f *source.File, options table.Options) (table.Reader, error) {
 		return nil, errs.New(errs.ErrFormat, "open", advice).At(f.Path())
 	}
 	return csv.Open(f, options)
+}
+
+// Find visits the values of a column of binaries in a Parquet or Arrow file: table.Finder.
+func Find(ctx context.Context, path, column string, visit func(value *source.Extent) error) (features string, err error) {
+	f, err := source.Open(path)
+	if err != nil {
+		return "", err
+	}
+	head := make([]byte, min(foreign.Head, f.Size()))
+	if err := f.ReadFull(head, 0); err != nil {
+		_ = f.Close()
+		return "", err
+	}
+	if format := Of(head); format != "parquet" && format != "arrow" {
+		_ = f.Close()
+		return "", errs.New(errs.ErrFormat, "open", "neither a Parquet nor an Arrow file").At(path)
+	}
+	r, err := Open(f, table.Options{})
+	if err != nil {
+		_ = f.Close()
+		return "", err
+	}
+	defer r.Close()
+	finder := r.(table.Finder)
+	if err := finder.Find(ctx, column, visit); err != nil {
+		return "", err
+	}
+	return finder.Features(), f.CheckUnchanged()
 }

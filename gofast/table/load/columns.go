@@ -184,7 +184,7 @@ func (o *opened) choose(options Options) error {
 	if err := o.checkCodings(path, columns, sel); err != nil {
 		return err
 	}
-	if len(sel.Features) == 0 && len(o.texts) == 0 {
+	if len(sel.Features) == 0 && len(o.texts) == 0 && (options.Columns == nil || len(sel.Labels) == 0) {
 		why := "no feature columns are left beside the label"
 		if table.Counted(columns) == 0 {
 			why = "the file has only the index of a pandas frame: choose with columns=; the file has " + listed(columns)

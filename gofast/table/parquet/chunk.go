@@ -25,6 +25,10 @@ type pages struct {
 
 	dictValues int // entries of the dictionary, -1 without one
 	dictionary []byte
+	dictAt     int64 // where it is stored, in so many bytes
+	dictStored int
+
+	packed []byte // the current page, without levels, if it is compressed; it ends at at
 }
 
 // open starts the walk. window may hold the chunk's bytes already; otherwise
@@ -88,7 +92,7 @@ func (p *pages) header() (pageHeader, error) {
 
 // page reads the next page as it is stored.
 func (p *pages) page() (h pageHeader, body []byte, err error) {
-	p.start = p.at
+	p.start, p.packed = p.at, nil
 	if p.at >= p.end {
 		return h, nil, damaged("the chunk ends %d values early", p.left)
 	}
@@ -148,6 +152,7 @@ func (p *pages) readDictionary(h *pageHeader, body []byte) error {
 		return err
 	}
 	p.dictionary, p.dictValues = dictionary, int(h.values)
+	p.dictAt, p.dictStored = p.at-int64(len(body)), len(body)
 	// Every entry takes at least this much, so the count is bounded by the bytes.
 	size := p.c.physical.size()
 	switch p.c.physical {

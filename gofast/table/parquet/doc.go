@@ -15,6 +15,7 @@
 //	vector.go   columns with several values a row: fixed-length binary and lists
 //	label.go    label columns, numbers and strings
 //	scan.go     Range: the same line, ending in minimum and maximum
+//	find.go     where each value of a binary column lies in the file, for pictures
 //	layout.go   the same for another format whose columns are plain values: Arrow's
 //
 // Every size that a file declares is checked before memory is taken for it.

@@ -27,6 +27,8 @@ type metadata struct {
 	rows   int64
 	groups []group
 	index  map[string]bool // columns that pandas reads as the frame's index
+	// features is what Hugging Face's datasets wrote about the columns
+	features string
 }
 
 var (

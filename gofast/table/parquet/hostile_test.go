@@ -50,11 +50,16 @@ func imageFile(tb testing.TB, rows int) []byte {
 		Label  string  `parquet:"label,dict"`
 		List   []int32 `parquet:"list,list,snappy"`
 		Text   string  `parquet:"text,delta"`
+		Image  struct {
+			Path  string `parquet:"path,optional"`
+			Bytes []byte `parquet:"bytes,optional,snappy"`
+		} `parquet:"image"`
 	}
 	var out bytes.Buffer
 	w := pq.NewGenericWriter[row](&out, pq.PageBufferSize(40))
 	for i := range rows {
 		r := row{Label: []string{"cat", "dog", "bird"}[i%3], Text: fmt.Sprint("text ", i%4)}
+		r.Image.Bytes = bytes.Repeat([]byte{byte(i)}, i)
 		for k := range r.Binary {
 			r.Binary[k] = byte(i*7 + k)
 			r.List = append(r.List, int32(i+k))

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"context"
 	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/pool"
@@ -20,6 +21,9 @@ type Layout struct {
 	// Page makes the page of a field in a group, whose bytes are body; empty where the field has a reason in Why.
 	// What it needs is the worker's memory. It is called by several goroutines.
 	Page func(m *Memory, group, field int, body []byte) (Page, error)
+	// Find is what table.Finder has, and Features of it.
+	Find     func(ctx context.Context, column string, visit func(value *source.Extent) error) error
+	Features string
 	// Held is memory of the options' budget that the reader gives back at Close.
 	Held int64
 }
@@ -126,7 +130,7 @@ func New(f *source.File, opts table.Options, layout *Layout) (reader table.Reade
 			r.release(r.reserved - layout.Held) // the caller has what it held
 		}
 	}()
-	meta := &metadata{leaves: len(layout.Fields), groups: make([]group, len(layout.Groups)),
+	meta := &metadata{leaves: len(layout.Fields), features: layout.Features, groups: make([]group, len(layout.Groups)),
 		schema: []element{{node: node{Children: int32(len(layout.Fields))}}}}
 	for _, f := range layout.Fields {
 		meta.schema = append(meta.schema, f.elements()...)

@@ -55,7 +55,7 @@ func (r *Reader) ready() (table.Reader, error) {
 	}
 	usable := false
 	for i := range r.columns {
-		usable = usable || r.columns[i].why == "" || r.columns[i].tick != 0
+		usable = usable || r.columns[i].why == "" || r.columns[i].tick != 0 || r.columns[i].binary != nil
 	}
 	if !usable {
 		return nil, r.fault(errs.ErrUnsupported, "no column can be used; the first is "+r.columns[0].why).InColumn(r.columns[0].Name)

@@ -71,6 +71,7 @@ func (p *pages) plain(body []byte, size int) ([]byte, error) {
 		}
 		return body, nil
 	}
+	p.packed = body
 	data, err := grow(p.w, &p.w.plain, size)
 	if err != nil {
 		return nil, err

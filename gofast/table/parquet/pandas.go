@@ -14,6 +14,9 @@ import (
 // frame that was written.
 const pandasKey = "pandas"
 
+// HuggingFaceKey is the note in which Hugging Face's datasets describe the columns.
+const HuggingFaceKey = "huggingface"
+
 // storedNote is one of the footer's keys with its value, by the format's numbers.
 type storedNote struct {
 	Key   string `thrift:"1"`
@@ -21,7 +24,7 @@ type storedNote struct {
 }
 
 // parseNotes reads the footer's keys and values. Only what pandas would read as
-// the frame's index matters: it is no column of the frame.
+// the frame's index matters, which is no column of the frame, and Hugging Face's.
 func (r *Reader) parseNotes(t *metaReader, kind thrift.Type, meta *metadata) error {
 	n, err := t.list(kind)
 	if err != nil {
@@ -31,6 +34,9 @@ func (r *Reader) parseNotes(t *metaReader, kind thrift.Type, meta *metadata) err
 		var note storedNote
 		if err := t.structure(&note, t.skip); err != nil {
 			return err
+		}
+		if note.Key == HuggingFaceKey {
+			meta.features = strings.Clone(note.Value)
 		}
 		if note.Key == pandasKey {
 			if err := r.parsePandas(note.Value, meta); err != nil {

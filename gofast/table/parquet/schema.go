@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table"
@@ -88,6 +89,8 @@ type column struct {
 	tick     table.Unit   // of dates and times; 0 for all others
 	coding   table.Coding // of times, places and reals
 
+	binary *column // itself, or its part "bytes", where that holds values of any length
+
 	maxDef, maxRep uint8
 	list           bool
 	listDef        uint8 // definition level of an empty list; less is a null list
@@ -115,6 +118,9 @@ func (r *Reader) buildColumns(meta *metadata) error {
 		}
 		c := buildColumn(schema[at:end])
 		c.leaf = leaf
+		if c.binary != nil {
+			c.binary.leaf += leaf
+		}
 		at, leaf = end, leaf+leaves
 		if other, double := seen[c.Name]; double {
 			return r.fault(errs.ErrSchema, fmt.Sprintf("two columns of this name, %d and %d: rename one", other, n)).InColumn(c.Name)
@@ -186,6 +192,28 @@ func buildColumn(nodes []element) column {
 			c.Label = table.FloatLabel
 		}
 	}
+	c.binary = binaryOf(nodes)
+	return c
+}
+
+// binaryOf is the column of a node's values of any length: its own, or those of its part "bytes".
+func binaryOf(nodes []element) *column {
+	top, at := &nodes[0], 0
+	if !top.leaf {
+		at = 1 + slices.IndexFunc(nodes[1:], func(e element) bool { return e.leaf && e.Name == "bytes" })
+		if at == 0 || len(nodes) != 1+int(top.Children) || top.Repetition == repeated {
+			return nil
+		}
+	}
+	c := &column{Column: table.Column{Name: top.Name}, physical: byteArray, leaf: max(at-1, 0)}
+	for _, e := range []*element{top, &nodes[at]}[:1+min(at, 1)] {
+		if e.Repetition == optional {
+			c.maxDef++
+		}
+	}
+	if leaf := &nodes[at]; leaf.Physical != byteArray || leaf.Repetition == repeated || leaf.why != "" {
+		return nil
+	}
 	return c
 }
 
@@ -217,7 +245,7 @@ func (c *column) setKind(leaf *element) {
 	case leaf.Physical == byteArray && !c.list:
 		c.kind, c.Text = texts, true
 		if leaf.logical == logicalNone {
-			c.TextWhy = "; if its bytes are files of pictures, gofast.ImageFiles.from_bytes takes the column"
+			c.TextWhy = "; if its bytes are files of pictures, gofast.ImageFiles.from_parquet takes the column"
 		}
 	case leaf.Physical == fixedByteArray && leaf.logical == logicalHalf && leaf.Length == 2:
 		c.kind, c.Hint = float16s, table.Float32

@@ -70,6 +70,22 @@ func Try(tb testing.TB, open Open, content []byte) error {
 			}
 		}
 	}
+	for i, c := range r.Columns() {
+		finder, ok := r.(table.Finder)
+		if !ok {
+			break
+		}
+		size := int64(len(content))
+		err := finder.Find(context.Background(), c.Name, func(e *source.Extent) error {
+			if e != nil && (e.Offset < 0 || e.Length < 0 || e.Offset > size || e.Packed == 0 && e.Length > size-e.Offset) {
+				return fmt.Errorf("%d bytes at %d of %d", e.Length, e.Offset, size)
+			}
+			return nil
+		})
+		if err := verdict(err); err != nil {
+			return fmt.Errorf("places in column %d: %w", i, err)
+		}
+	}
 	zero := 0.0
 	for i := range r.Columns() {
 		for _, coding := range []table.Coding{{Unit: table.Nanosecond}, {Unit: table.Day}, {Categories: table.NewCategories([]string{"red", "cat"}, nil, nil)}} {

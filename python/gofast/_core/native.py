@@ -215,6 +215,9 @@ class Capsule(Protocol):
     def strings(self, data: int, ends: int, rows: int, n: int, /) -> list[str]:
         """Texts, from their bytes."""
 
+    def unpacked(self, data: bytes, skip: int, length: int, /) -> bytes | None:
+        """So many bytes, behind others, of what elements of Snappy hold; None where these are broken."""
+
     def shuffle(self, values: int, n: int, state: int, /) -> None:
         """Shuffles int64 values as numpy's Generator of a new PCG64 does: state has four halves of it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import json
 import mmap
 import operator
 import os
@@ -32,6 +33,8 @@ from .warn import warn
 _KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
 _GAP = 4 << 10  # bytes between two values that cost less than a call
 
+_FILE = (1 << 32) - 1  # the file's number in the first word of a place
+
 _Place = tuple[int, int]  # offset and length
 
 
@@ -52,7 +55,7 @@ class RecordsOptions(NamedTuple):
     features: list[str] | None
     compression: str
     kept: str | None
-    form: Literal["", "tar"] = ""
+    form: Literal["", "tar", "table"] = ""
     label: str = ""
     partial: bool = False
 
@@ -61,8 +64,8 @@ class Column:
     """One feature of all records.
 
     Attributes:
-        values: of all records: float32 or int64 [n]; of bytes their places, int64 [n, 3]: file, offset and
-            length (``gofast/source/reader/extent.h``).
+        values: of all records: float32 or int64 [n]; of bytes their places, int64 [n, 3]: file and packed,
+            offset, length (``gofast/source/reader/extent.h``).
         starts: int64 [records + 1], where each record's values begin.
         has: uint8 [records], 1 where the record has the feature.
     """
@@ -155,6 +158,19 @@ class TFRecordIndex:
         return made
 
     @classmethod
+    def of_table(cls, paths: Paths, image: str) -> TFRecordIndex:
+        """Finds the values of a column of binaries in Parquet and Arrow files: a row is a record.
+
+        Raises:
+            OptionError: no files.
+            NotFoundError, ReadError: a file.
+            FormatError: one of another format.
+            SchemaError: no such column, or one of other values.
+            DamagedError, UnsupportedError, LimitError: see ``find.go`` of both formats.
+        """
+        return cls._made(RecordsOptions(files_of(paths), [image], "", None, "table"))
+
+    @classmethod
     def _made(cls, asked: RecordsOptions) -> TFRecordIndex:
         own = None
         if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
@@ -228,9 +244,23 @@ class TFRecordIndex:
         if not any(places):
             return [[] for _ in columns]
         read = self._inflated if self.asked.compression else self._on_disk
-        file = next(each[0][0] for each in places if each)
-        found = read(file, sorted({(offset, length) for each in places for _, offset, length in each}))
-        return [[found[offset, length] for _, offset, length in each] for each in places]
+        file = next(each[0][0] for each in places if each) & _FILE
+        stored = [[self._stored(*place) for place in each] for each in places]
+        found = read(file, sorted({place for each in stored for place in each}))
+        return [
+            [
+                _unpacked(self.asked.paths[file], found[at], *place)
+                for at, place in zip(ats, each, strict=True)
+            ]
+            for ats, each in zip(stored, places, strict=True)
+        ]
+
+    def _stored(self, file: int, offset: int, length: int) -> _Place:
+        """Where all of what becomes a value lies."""
+        if file <= _FILE:
+            return offset, length
+        plain = (file >> 32) - 1 + length
+        return offset, min(plain + plain // 6 + 32, self._stamps[file & _FILE].size - offset)
 
     def texts(self, column: Column) -> list[bytes]:
         """The only value of a feature of bytes of every record. Each file is opened once.
@@ -265,6 +295,15 @@ class TFRecordIndex:
             said = f"{path}: the file changed since it was indexed: make the dataset again"
             raise errors.ChangedError(said).at(path=path)
         return found
+
+    def class_names(self, column: str) -> list[str] | None:
+        """The names of a column's whole numbers, where Hugging Face's datasets wrote them."""
+        try:
+            info = json.loads(self._schema["files"][0]["features"])["info"]
+            names = info["features"][column]["names"]
+        except (ValueError, TypeError, LookupError):
+            return None
+        return names if isinstance(names, list) and all(isinstance(one, str) for one in names) else None
 
     def stamps(self) -> bytes:
         """The files' stamps, as C reads them."""
@@ -307,6 +346,15 @@ def _read(fd: int, places: Sequence[_Place]) -> dict[_Place, bytes]:
             found[at, size] = data[at - begin : at - begin + size]
         first = i + 1
     return found
+
+
+def _unpacked(path: str, stored: bytes, file: int, offset: int, length: int) -> bytes:
+    """A value of what lies there; see ``packed`` in ``gofast/source/reader/extent.h``."""
+    value = stored if file <= _FILE else engine.capsule().unpacked(stored, (file >> 32) - 1, length)
+    if value is None:
+        said = f"{path}: offset {offset}: the bytes cannot be unpacked (snappy)"
+        raise errors.DamagedError(said).at(path=path, offset=offset)
+    return value
 
 
 def _handed(fd: Any, schema: RecordsMade, asked: RecordsOptions) -> TFRecordIndex:

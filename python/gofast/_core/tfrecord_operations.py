@@ -16,7 +16,7 @@ class RecordsRequest(TypedDict):
     paths: list[str]
     features: list[str] | None
     compression: str
-    form: Literal["", "tar"]
+    form: Literal["", "tar", "table"]
     label: str
     partial: bool
     threads: int
@@ -31,6 +31,7 @@ class RecordFile(TypedDict):
     damage: str
     inflated: int
     bytes: int
+    features: str
 
 
 class Feature(TypedDict):

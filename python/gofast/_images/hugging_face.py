@@ -2,26 +2,85 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
+import threading
+import time
 from contextlib import AbstractContextManager
+from typing import Any
 
 from .._loader.classes import leaves
 from .._loader.native_dataset import SURROUNDINGS
 
 # By module and name: `datasets` is not imported for this, and a script may have a module of that name.
 _CLASSES = {("datasets.arrow_dataset", "Dataset"), ("datasets.iterable_dataset", "IterableDataset")}
+_SECONDS = "SLEEP_TIME_ON_THREADS_SHUTDOWN"
+_lock = threading.Lock()
 
 
 def _is_theirs(dataset: object) -> bool:
     return any((kind.__module__, kind.__name__) in _CLASSES for kind in type(dataset).__mro__)
 
 
-def lazily(dataset: object) -> AbstractContextManager[None] | None:
-    """What their code runs in: it opens each picture of a row by Pillow."""
-    if not any(map(_is_theirs, leaves(dataset))):
-        return None
-    from .opening import LazyOpening
-
-    return LazyOpening()
+def surrounded(dataset: object) -> AbstractContextManager[None] | None:
+    """What their code runs in."""
+    return _Surroundings() if any(map(_is_theirs, leaves(dataset))) else None
 
 
-SURROUNDINGS.append(lazily)
+class _Surroundings:
+    """Meanwhile, what this thread opens by Pillow is lazy, and their code does not sleep."""
+
+    def __enter__(self) -> None:
+        from .opening import LazyOpening
+
+        LazyOpening().__enter__()
+        _later.begin()
+
+    def __exit__(self, *_: object) -> None:
+        from .opening import LazyOpening
+
+        _later.end()
+        LazyOpening().__exit__()
+
+
+class _Later:
+    """Stands for the seconds that `datasets` sleeps where a pass over shuffled Parquet files ends.
+
+    It sleeps 5 s lest the process end while Arrow's threads do (apache/arrow#45214). Here the end of the
+    process waits for what is left of them, and training goes on meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.due, self._inside = 0.0, 0
+        self._seconds: Any = None
+
+    def begin(self) -> None:
+        """Their code runs."""
+        config = sys.modules.get("datasets.config")
+        with _lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._seconds = getattr(config, _SECONDS, None)
+                if self._seconds:
+                    setattr(config, _SECONDS, self)
+
+    def end(self) -> None:
+        """It returns."""
+        with _lock:
+            self._inside -= 1
+            if self._inside == 0 and self._seconds:
+                setattr(sys.modules["datasets.config"], _SECONDS, self._seconds)
+
+    def __index__(self) -> int:
+        """What `time.sleep` asks for."""
+        self.due = time.monotonic() + self._seconds
+        return 0
+
+    def wait(self) -> None:
+        """The process ends."""
+        time.sleep(max(0.0, self.due - time.monotonic()))
+
+
+_later = _Later()
+atexit.register(_later.wait)
+SURROUNDINGS.append(surrounded)

@@ -1,4 +1,4 @@
-"""Pictures that are a feature of records, in TFRecord or tar files: extents of these files, with labels."""
+"""Pictures that are a feature of records, in TFRecord, tar or tables: extents of these files, with labels."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from multiprocessing.reduction import DupFd
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import errors
 from .._core import picture_operations
@@ -33,6 +34,7 @@ class RecordFiles(Files):
         image: the feature with the pictures' bytes.
         label: one with a whole number of 32 bits in each record, or None.
         sizes_fd, kept: what was found out about them, and is kept of them, in another process.
+        targets: such numbers, where they are no feature.
     """
 
     def __init__(
@@ -42,9 +44,10 @@ class RecordFiles(Files):
         label: str | None,
         sizes_fd: int | None = None,
         kept: Mapping[str, PictureCache] | None = None,
+        targets: npt.NDArray[np.int32] | None = None,
     ) -> None:
         self._begin_to_keep(kept)
-        self._records, self._made_of = records, (image, label)
+        self._records, self._made_of, self._given = records, (image, label), targets
         self.called = f"records of {records.asked.form or 'TFRecord'} files"
         self._column = records.column(image)
         self.count, self.root, self.classes, self.empty_classes = records.count, "", [], []
@@ -52,6 +55,8 @@ class RecordFiles(Files):
         self.targets = np.full(self.count, UNLABELLED, np.int32)
         if label is not None:
             self.targets[:] = records.column(label).values
+        if targets is not None:
+            self.targets[:] = targets
         size = self.found_bytes(self.count)
         self._sizes_fd = shared(size) if sizes_fd is None else sizes_fd
         self._owned = OwnedDescriptors(self._sizes_fd)
@@ -89,8 +94,9 @@ class RecordFiles(Files):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if get_spawning_popen() is None:
-            return _again, (self._records, *self._made_of)
-        return _again, (self._records, *self._made_of, DupFd(self._sizes_fd), dict(self._kept))
+            return _again, (self._records, *self._made_of, None, None, self._given)
+        handed = DupFd(self._sizes_fd), dict(self._kept), self._given
+        return _again, (self._records, *self._made_of, *handed)
 
 
 def _again(
@@ -99,8 +105,9 @@ def _again(
     label: str | None,
     sizes: Any = None,
     kept: Mapping[str, PictureCache] | None = None,
+    targets: npt.NDArray[np.int32] | None = None,
 ) -> RecordFiles:
-    return RecordFiles(records, image, label, None if sizes is None else sizes.detach(), kept)
+    return RecordFiles(records, image, label, None if sizes is None else sizes.detach(), kept, targets)
 
 
 class _Contents(Sequence[bytes]):
@@ -135,7 +142,7 @@ def listing_of(records: TFRecordIndex, image: str, label: str | None) -> Listing
     if label is None:
         return Listing(RecordFiles(records, pictures.name, None), has_labels=False)
     column = _one(records, label, "int")
-    if len(column.values) and not -(1 << 31) <= column.values.min() <= column.values.max() < 1 << 31:
+    if not _small(column.values):
         return Listing(RecordFiles(records, image, None), "", column.values.tolist())
     return Listing(RecordFiles(records, image, label))
 
@@ -189,6 +196,21 @@ def _maker(label: str) -> Callable[[bytes], Any] | None:
 
 def _in_json(names: Sequence[str], text: bytes) -> Any:
     return functools.reduce(operator.getitem, names, json.loads(text))
+
+
+def listing_beside(records: TFRecordIndex, image: str, labels: npt.NDArray[Any]) -> Listing:
+    """The listing of pictures whose labels are those of a table of as many rows."""
+    if len(labels) != records.count:
+        said = f"{len(labels)} rows have labels, and {records.count} pictures: the file changed meanwhile"
+        raise errors.ChangedError(f"{records.asked.paths[0]}: {said}").at(path=records.asked.paths[0])
+    pictures = _one(records, image, "byte")
+    if labels.dtype.kind != "i" or labels.ndim > 1 or not _small(labels):
+        return Listing(RecordFiles(records, pictures.name, None), "", labels.tolist())
+    return Listing(RecordFiles(records, pictures.name, None, targets=labels.astype(np.int32)))
+
+
+def _small(values: npt.NDArray[Any]) -> bool:
+    return not len(values) or -(1 << 31) <= values.min() <= values.max() < 1 << 31
 
 
 def _one(records: TFRecordIndex, name: str, kind: str) -> Column:

@@ -254,8 +254,9 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
         return told or None
 
     def _next_data(self) -> Any:
-        stacks = self._collates is self._stacking
-        with self._surroundings or nullcontext(), self._stacking.making() if stacks else nullcontext():
+        stacking = self._stacking
+        memory = stacking.making() if self._collates is stacking else stacking.batches()
+        with self._surroundings or nullcontext(), memory:
             return super()._next_data()  # type: ignore[no-untyped-call]
 
 

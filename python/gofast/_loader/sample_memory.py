@@ -67,22 +67,30 @@ class making:
 
 
 class SharedBatches:
-    """Batches that a user's code stacks in a worker process, in memory that its parent maps.
+    """Batches that a user's code stacks: in memory that is used again, and that a worker's parent maps.
+
+    As a context it is for this thread.
 
     Args:
-        least: bytes; smaller batches are torch's to send.
+        least: bytes; smaller batches are torch's.
 
     Attributes:
-        blocks: that of each batch since `begin`, by the id of its tensor.
+        are_sent: they are a worker's.
+        blocks: then, that of each batch since `begin`, by the id of its tensor.
     """
 
     def __init__(self, memory: BatchMemory, least: int) -> None:
-        self._memory, self._least = memory, least
+        self._memory, self._least, self.are_sent = memory, least, memory.shared
         self.blocks: dict[int, tuple[torch.Tensor, MemoryBlock]] = {}
 
     def begin(self) -> None:
         """What this thread stacks from now on lies here. What it stacked before is on its way."""
         _here.batches, self.blocks = self, {}
+
+    __enter__ = begin
+
+    def __exit__(self, *_: object) -> None:
+        _here.batches = None
 
     def empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """A batch, not yet written."""
@@ -94,17 +102,19 @@ class SharedBatches:
         except (OSError, MemoryError):  # torch needs less for one batch
             return torch.empty(shape, dtype=dtype, device="cpu")
         batch = block.tensor(0, shape, dtype)
-        self.blocks[id(batch)] = batch, block
+        if self.are_sent:
+            self.blocks[id(batch)] = batch, block
         return batch
 
 
 def shares_batches() -> bool:
     """Whether what this thread stacks goes to the parent process without a copy."""
-    return getattr(_here, "batches", None) is not None
+    batches: SharedBatches | None = getattr(_here, "batches", None)
+    return batches is not None and batches.are_sent
 
 
 def empty_batch(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """Memory for a batch of samples: `torch.empty`, in a worker shared with its parent."""
+    """Memory for a batch of samples: `torch.empty`, where a loader makes batches in memory of its own."""
     batches: SharedBatches | None = getattr(_here, "batches", None)
     return torch.empty(shape, dtype=dtype, device="cpu") if batches is None else batches.empty(shape, dtype)
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,11 @@ class Stacking:
         """A context: rows for a batch are made in this process."""
         blocks = self.memory()
         return making(None if blocks is None else self._places(blocks))
+
+    def batches(self) -> AbstractContextManager[None]:
+        """A context: a user's function stacks batches in this process."""
+        blocks = self.memory()
+        return nullcontext() if blocks is None else SharedBatches(blocks, _LEAST_BYTES)
 
     def memory(self) -> BatchMemory | None:
         """The blocks of this process; None where torch's memory must do."""

@@ -16,6 +16,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from PIL import Image
 from torch.utils.data import Dataset
@@ -181,6 +183,12 @@ def in_tar(path: Path) -> Any:
     return gofast.ImageFiles.from_tar(path / "a.tar", transform=TRAIN)
 
 
+def in_parquet(path: Path) -> Any:
+    table = pa.table({"image": [{"bytes": content} for content in encoded()], "label": LABELS})
+    pq.write_table(table, path / "p.parquet", row_group_size=7)
+    return gofast.ImageFiles.from_parquet(path / "p.parquet", transform=TRAIN)
+
+
 def mnist(_: Path) -> Any:
     """As its own __init__ leaves it, without files."""
     made = datasets.MNIST.__new__(datasets.MNIST)
@@ -215,6 +223,7 @@ CASES = {
     "pictures of tfrecord": Case(functools.partial(of_records, None), plain(picture_row)),
     "pictures of packed tfrecord": Case(functools.partial(of_records, "gzip"), plain(picture_row)),
     "pictures of tar": Case(in_tar, plain(picture_row)),
+    "pictures of parquet": Case(in_parquet, plain(picture_row)),
     "pictures of a table": Case(of_table, lambda path: Plain(functools.partial(row_of_table, path))),
     "pictures of arrays": Case(
         lambda _: gofast.ArrayDataset(PIXELS, Y, transform=TRAIN),

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from torch.utils.data import Dataset, IterableDataset
@@ -108,6 +110,8 @@ def place(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "labels.csv").write_text(f"file,number\n{listed}")
     examples = [example({"image": [image.read_bytes()], "number": [i]}) for i, image in enumerate(images)]
     (made / RECORDS).write_bytes(framed(examples))
+    table = pa.table({"image": [image.read_bytes() for image in images], "label": [3] * len(images)})
+    pq.write_table(table, made / "a.parquet")
     write_tar(made / "a.tar", [{"png": image.read_bytes(), "cls": b"3"} for image in images])
     np.arange(50, dtype=np.uint16).tofile(made / "tokens.bin")
     with h5py.File(made / "t.h5", "w") as file:
@@ -295,6 +299,10 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
             {"label": ["cls"]},
             {"return_index": True, "seed": 3},
         ],
+    ),
+    "ImageFiles.from_parquet": (
+        lambda place, **options: gofast.ImageFiles.from_parquet(place / "a.parquet", **options),
+        [{"image": "image", "label": "label"}, {"classes": None, "label_type": "int", "seed": 3}],
     ),
     "TFRecordDataset.images": (
         lambda place, **options: gofast.TFRecordDataset(place / RECORDS).images(

@@ -58,3 +58,10 @@ TEXTS = pa.table(
 file("texts.arrow", TEXTS)
 file("texts.arrows", TEXTS, "zstd", 3)
 file("old.arrows", TEXTS, None, 3, use_legacy_format=True, metadata_version=pa.ipc.MetadataVersion.V4)
+BYTES = [b"one", None, b"", b"four", b"5", b"six"]
+PICTURES = pa.StructArray.from_arrays(
+    [pa.array(["a", None] * 3), pa.array(BYTES, pa.binary())],
+    ["path", "bytes"],
+    mask=pa.array([False] * 5 + [True]),
+)
+file("pictures.arrows", pa.table({"image": PICTURES, "l": pa.array(BYTES, pa.large_binary())}))

@@ -1,0 +1,15 @@
+// A part of a block of Snappy.
+#ifndef GOFAST_SNAPPY_H
+#define GOFAST_SNAPPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The most bytes that pack so many: as the format's own library has it.
+static inline size_t gf_snappy_most(size_t plain) { return 32 + plain + plain / 6; }
+
+// Unpacks so many bytes from the element at src on: their number, or -1 where the elements are broken, too few, or lead back to
+// what stands before src.
+int64_t gf_snappy_part(const uint8_t *src, size_t size, uint8_t *dst, size_t wanted);
+
+#endif

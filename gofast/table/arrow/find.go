@@ -1,0 +1,141 @@
+package arrow
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/source"
+	"github.com/gofast-org/gofast/gofast/table"
+	"github.com/gofast-org/gofast/gofast/table/parquet"
+)
+
+const findRows = 1 << 16 // whose offsets are read at once
+
+// find does what table.Finder has. Binaries lie in the file as they are; compressed buffers are refused.
+func (f *file) find(ctx context.Context, name string, visit func(value *source.Extent) error) error {
+	i := slices.IndexFunc(f.fields, func(one field) bool { return one.Name == name })
+	if i < 0 {
+		return f.notBinary(name)
+	}
+	top := &f.fields[i]
+	leaf, before := top, []field(nil)
+	if top.kind == structure && !top.coded {
+		k := slices.IndexFunc(top.children, func(one field) bool { return one.Name == "bytes" })
+		if k < 0 {
+			return f.notBinary(name)
+		}
+		leaf, before = &top.children[k], top.children[:k]
+	}
+	if leaf.coded || leaf.kind != binaries && leaf.kind != largeBinary {
+		return f.notBinary(name)
+	}
+	row := int64(0)
+	for number, b := range f.batches {
+		s := sought{f: f, b: b, size: 4}
+		if leaf.kind == largeBinary {
+			s.size = 8
+		}
+		at, nodes := b.of(top), []int{}
+		if leaf != top {
+			nodes, s.valid = append(nodes, at.node), append(s.valid, at.buffer)
+			at = place{at.node + 1, at.buffer + 1, at.view}
+			for k := range before {
+				at = b.behind(at, &before[k])
+			}
+		}
+		s.valid, s.offsets = append(s.valid, at.buffer), at.buffer+1
+		for _, node := range append(nodes, at.node) {
+			if n, _ := b.node(node); n != b.rows {
+				return f.fault(errs.ErrDamaged, fmt.Sprintf("record batch %d: %d values for %d rows", number, n, b.rows)).InColumn(name)
+			}
+		}
+		if b.codec != parquet.Stored {
+			return f.fault(errs.ErrUnsupported, "the binaries are compressed, and one cannot be read without the others: write the file uncompressed").InColumn(name)
+		}
+		for first := int64(0); first < b.rows; first += findRows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if at, err := s.part(first, min(findRows, b.rows-first), visit); err != nil {
+				if known, ok := err.(*errs.Error); ok && known.Row < 0 {
+					return known.AtRow(row+first+at, name)
+				}
+				return err
+			}
+		}
+		row += b.rows
+	}
+	return nil
+}
+
+func (f *file) notBinary(name string) error {
+	columns := make([]table.Column, len(f.fields))
+	for i := range f.fields {
+		columns[i].Name = f.fields[i].Name
+	}
+	return table.NotBinary(columns, name).At(f.Path())
+}
+
+// sought is the binaries of one batch.
+type sought struct {
+	f       *file
+	b       *batch
+	valid   []int // buffers with a bit for each value: whether it is there
+	offsets int   // the buffer; the values' is the next one
+	size    int64 // of an offset
+}
+
+// read is n bytes of a buffer.
+func (s *sought) read(buffer int, from, n int64) ([]byte, error) {
+	offset, length := s.b.buffer(buffer)
+	if from > length || n > length-from {
+		return nil, s.f.fault(errs.ErrDamaged, fmt.Sprintf("buffer %d has %d bytes, and those up to %d are needed", buffer, length, from+n))
+	}
+	bytes := make([]byte, n)
+	return bytes, s.f.ReadFull(bytes, s.b.body+offset+from)
+}
+
+// part visits n values from one on, a multiple of 8. With an error it gives the value that has it, from there on.
+func (s *sought) part(first, n int64, visit func(value *source.Extent) error) (int64, error) {
+	var valid [][]byte
+	for _, buffer := range s.valid {
+		if _, length := s.b.buffer(buffer); length > 0 { // none: all are there
+			bits, err := s.read(buffer, first/8, (n+7)/8)
+			if err != nil {
+				return 0, err
+			}
+			valid = append(valid, bits)
+		}
+	}
+	stored, err := s.read(s.offsets, first*s.size, (n+1)*s.size)
+	if err != nil {
+		return 0, err
+	}
+	offset := func(i int64) int64 {
+		if s.size == 4 {
+			return int64(int32(binary.LittleEndian.Uint32(stored[4*i:])))
+		}
+		return int64(binary.LittleEndian.Uint64(stored[8*i:]))
+	}
+	begins, all := s.b.buffer(s.offsets + 1)
+	for i := range n {
+		from, to := offset(i), offset(i+1)
+		if from < 0 || to < from || to > all {
+			return i, s.f.fault(errs.ErrDamaged, fmt.Sprintf("a value from byte %d to %d of %d", from, to, all))
+		}
+		value := &source.Extent{Offset: s.b.body + begins + from, Length: to - from}
+		for _, bits := range valid {
+			if bits[i/8]>>(i%8)&1 == 0 {
+				value = nil
+				break
+			}
+		}
+		if err := visit(value); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
