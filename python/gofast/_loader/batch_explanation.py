@@ -78,13 +78,17 @@ def explain_batch(loader: Any, epoch: int | None, step: int, rank: int | None) -
     for number, (leaf, positions, rows) in enumerate(found):
         ours = leaf if hasattr(leaf, "_origins") else native(leaf)
         told = [(None, row) for row in rows.tolist()] if ours is None else ours._origins(rows.tolist())
-        for position, origin in zip(positions.tolist(), told, strict=True):
-            datasets[position], origins[position] = number, origin
+        if len(found) == 1:
+            origins = told
+        else:
+            for position, origin in zip(positions.tolist(), told, strict=True):
+                datasets[position], origins[position] = number, origin
     own = epoch if callable(getattr(loader.dataset, "set_epoch", None)) else None
     draws, parameters = _drawn(loader, found, indices, own)
     ranked = isinstance(sampler, DistributedSampler)
     seed = f", seed {sampler.seed}" if ranked and sampler.shuffle else ""
     name = repr(sampler) if isinstance(sampler, Sampler) else type(sampler).__name__
+    files, rows = zip(*origins, strict=True)
     return BatchExplanation(
         step=step,
         steps=order.batches,
@@ -95,8 +99,8 @@ def explain_batch(loader: Any, epoch: int | None, step: int, rank: int | None) -
         draws=draws,
         indices=indices,
         datasets=datasets,
-        files=[file for file, _ in origins],
-        rows=[row for _, row in origins],
+        files=[*files],
+        rows=[*rows],
         parameters=parameters,
     )
 
