@@ -119,7 +119,8 @@ class Generators:
         words = _python_words()
         if words is None:
             return cls.now().plain()
-        inside, numpys = random._inst, NumpyState.now()  # type: ignore[attr-defined]
+        inside: Any = random._inst
+        numpys = NumpyState.now()
         return {
             "torch": packed(torch.get_rng_state()),
             "python": [inside.VERSION, inside.gauss_next],
@@ -249,7 +250,7 @@ def _python_words() -> bytes | None:
     CPython's generator is the place of the next word, an int32, and 624 words, behind the head of its object.
     """
     global _python_at
-    inside = random._inst  # type: ignore[attr-defined]
+    inside = random._inst
     if inside is not _python_at[0]:
         _python_at = inside, address = inside, id(inside) + object.__basicsize__
         numbers = random.getstate()[1]

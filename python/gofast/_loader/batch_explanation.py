@@ -74,10 +74,10 @@ def explain_batch(loader: Any, epoch: int | None, step: int, rank: int | None) -
         raise errors.RowIndexError(f"step {step}: there are {order.batches} steps, from 0 on").at(index=step)
     indices = order.indices(step, step + 1).tolist()
     found = locate(loader.dataset, np.array(indices, np.int64))
-    datasets, origins = [0] * len(indices), [(None, 0)] * len(indices)
+    datasets, origins = [0] * len(indices), _without_files(indices)
     for number, (leaf, positions, rows) in enumerate(found):
         ours = leaf if hasattr(leaf, "_origins") else native(leaf)
-        told = [(None, row) for row in rows.tolist()] if ours is None else ours._origins(rows.tolist())
+        told = _without_files(rows.tolist()) if ours is None else ours._origins(rows.tolist())
         if len(found) == 1:
             origins = told
         else:
@@ -88,7 +88,7 @@ def explain_batch(loader: Any, epoch: int | None, step: int, rank: int | None) -
     ranked = isinstance(sampler, DistributedSampler)
     seed = f", seed {sampler.seed}" if ranked and sampler.shuffle else ""
     name = repr(sampler) if isinstance(sampler, Sampler) else type(sampler).__name__
-    files, rows = zip(*origins, strict=True)
+    files, numbers = zip(*origins, strict=True)
     return BatchExplanation(
         step=step,
         steps=order.batches,
@@ -100,9 +100,13 @@ def explain_batch(loader: Any, epoch: int | None, step: int, rank: int | None) -
         indices=indices,
         datasets=datasets,
         files=[*files],
-        rows=[*rows],
+        rows=[*numbers],
         parameters=parameters,
     )
+
+
+def _without_files(rows: list[int]) -> list[tuple[str | None, int]]:
+    return [(None, row) for row in rows]
 
 
 # -- order -------------------------------------------------------------------------
