@@ -1,11 +1,13 @@
 """Ranks and resuming, beside torch's DataLoader and torchdata's, in turns.
 
     .venv-integrations/bin/python -m benchmarks.ranks ddp FOLDER [ROUNDS]
+    .venv-integrations/bin/python -m benchmarks.ranks ray-train FOLDER [ROUNDS]
     .venv-integrations/bin/python -m benchmarks.ranks resume FOLDER [ROUNDS]
 
-`ddp`: two ranks (gloo) train on the pictures of a folder, each four times. `resume`: a process loads the
-state of batch 10,000, and takes the next one; imports do not count. The batches are single pictures, so that
-10,000 come soon.
+`ddp`: two ranks (gloo) train on the pictures of a folder, each four times. `ray-train`: so do two workers of
+Ray Train, where torch's loader goes through `prepare_data_loader`, as on Ray's pages. `resume`: a process
+loads the state of batch 10,000, and takes the next one; imports do not count. The batches are single
+pictures, so that 10,000 come soon.
 """
 
 from __future__ import annotations
@@ -51,19 +53,28 @@ def rank(number: int, way: str, folder: str, port: int, place: str) -> None:
     )
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
-    data: Any = ConcatDataset([FOLDERS[way](folder, TRANSFORM)] * 4)
+    data = pictures(way, folder)
     kind: Any = DataLoader if way == "torch" else gofast.DataLoader
-    loader = kind(data, 25, sampler=DistributedSampler(data), num_workers=1)
+    epoch(kind(data, 25, sampler=DistributedSampler(data), num_workers=1), Path(place, f"{number}"))
+    torch.distributed.destroy_process_group()
+
+
+def pictures(way: str, folder: str) -> Any:
+    """All of them, four times."""
+    return ConcatDataset([FOLDERS[way](folder, TRANSFORM)] * 4)
+
+
+def epoch(loader: Any, said: Path) -> None:
+    """Trains an epoch in a process group, and writes how long it took."""
     model = nn.parallel.DistributedDataParallel(
         nn.Sequential(nn.AvgPool2d(32), nn.Flatten(), nn.Linear(3 * 49, 10))
     )
     torch.distributed.barrier()
     began = time.perf_counter()
-    for pictures, _ in loader:
-        model(pictures).square().mean().backward()
+    for batch, _ in loader:
+        model(batch).square().mean().backward()
     torch.distributed.barrier()
-    Path(place, f"{number}").write_text(f"{time.perf_counter() - began} {len(data)}")
-    torch.distributed.destroy_process_group()
+    said.write_text(str(time.perf_counter() - began))
 
 
 def train(way: str, folder: str, place: str) -> float:
@@ -72,7 +83,40 @@ def train(way: str, folder: str, place: str) -> float:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     mp.spawn(rank, (way, folder, port, place), nprocs=2)
-    return float(Path(place, "0").read_text().split()[0])
+    return float(Path(place, "0").read_text())
+
+
+def ray_worker(asked: dict[str, str]) -> None:
+    """What a worker of Ray Train runs."""
+    from ray import train
+    from ray.train.torch import prepare_data_loader
+
+    torch.set_num_threads(1)
+    way, data = asked["way"], pictures(asked["way"], asked["folder"])
+    loader: Any
+    if way == "torch":
+        loader = prepare_data_loader(DataLoader(data, 25, shuffle=True, num_workers=1))
+    else:
+        loader = gofast.DataLoader(data, 25, sampler=DistributedSampler(data), num_workers=1)
+    epoch(loader, Path(asked["place"], str(train.get_context().get_world_rank())))
+
+
+def ray_train(way: str, folder: str, place: str) -> float:
+    """Seconds of an epoch, with two workers of Ray Train."""
+    import ray
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.torch import TorchConfig, TorchTrainer
+
+    if not ray.is_initialized():
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    TorchTrainer(
+        ray_worker,
+        train_loop_config={"way": way, "folder": folder, "place": place},
+        scaling_config=ScalingConfig(num_workers=2),
+        torch_config=TorchConfig(backend="gloo"),
+        run_config=RunConfig(storage_path=place),
+    ).fit()
+    return float(Path(place, "0").read_text())
 
 
 def loader_of(way: str, folder: str) -> Any:
@@ -119,7 +163,7 @@ def main(what: str, folder: str, rounds: int = 3) -> None:
     """Prints the median seconds of both ways, and the ratio of each round."""
     import tempfile
 
-    act = {"ddp": train, "resume": resumed}[what]
+    act = {"ddp": train, "ray-train": ray_train, "resume": resumed}[what]
     seconds: dict[str, list[float]] = {"torch": [], "gofast": []}
     with tempfile.TemporaryDirectory() as place:
         for _ in range(rounds):

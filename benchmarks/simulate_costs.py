@@ -57,9 +57,13 @@ def change() -> Any:
 
 
 def memory() -> int:
-    """Bytes of this process; what several share counts in parts, so the sum over processes is the host's."""
+    """Bytes of this process; what several share counts in parts, so the sum over processes is the host's.
+
+    Pages of files on a disk are left out. Those are libraries, and this process's part of them changes with
+    other programs that use them. The list of files lies in /dev/shm.
+    """
     text = Path("/proc/self/smaps_rollup").read_text(encoding="ascii")
-    return 1024 * int(text.partition("\nPss:")[2].split()[0])
+    return 1024 * sum(int(text.partition(f"\nPss_{kind}:")[2].split()[0]) for kind in ("Anon", "Shmem"))
 
 
 def descriptors() -> int:

@@ -138,8 +138,8 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 		return nil, err
 	}
 	d.epoch, d.maps = (*uint64)(epoch), [][]byte{index, own}
-	for _, class := range schema.Classes {
-		d.Classes = append(d.Classes, string(class))
+	if schema.ClassNames != "" {
+		d.Classes = strings.Split(strings.TrimSuffix(string(schema.ClassNames), "\x00"), "\x00")
 	}
 	for _, place := range schema.Unreadable {
 		d.Unreadable = append(d.Unreadable, string(place))

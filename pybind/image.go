@@ -2,6 +2,7 @@ package pybind
 
 import (
 	"context"
+	"runtime/debug"
 
 	"github.com/gofast-org/gofast/gofast/image"
 	"github.com/gofast-org/gofast/gofast/image/jpeg"
@@ -79,8 +80,13 @@ type indexResult struct {
 	folder.Schema
 }
 
+const largeFolder = 10_000 // files, whose scan leaves more than a collection costs
+
 // scanFolder scans image folders, or finds that nothing changed since.
 func scanFolder(ctx context.Context, _ *task, c indexConfig) (any, error) {
 	fd, schema, err := folder.Build(ctx, c.Options, c.Index)
+	if schema.Count >= largeFolder {
+		debug.FreeOSMemory() // each rank of a host would hold what a scan leaves behind for minutes
+	}
 	return indexResult{FD: fd, Schema: schema}, err
 }

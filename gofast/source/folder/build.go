@@ -14,7 +14,7 @@ import (
 // Schema describes an index and says where its arrays lie.
 type Schema struct {
 	Count        int64  `json:"count"`
-	Classes      []Name `json:"classes"`       // sorted; none in kinds without classes
+	ClassNames   Name   `json:"class_names"`   // sorted, each ends with a zero; none in kinds without classes
 	EmptyClasses []Name `json:"empty_classes"` // those without a sample
 	Root         Name   `json:"root"`          // comes before every path
 	// Unreadable are the directories that could not be read, at most 100 of them.
@@ -36,11 +36,10 @@ const mostNamed = 100
 func (x *Index) Schema() Schema {
 	h := &x.header
 	s := Schema{
-		Count: h.Count, Classes: []Name{}, EmptyClasses: []Name{}, Unreadable: []Name{}, Root: Name(x.Root()), Size: int64(len(x.data)),
+		Count: h.Count, ClassNames: Name(x.view(h.ClassNames)), EmptyClasses: []Name{}, Unreadable: []Name{}, Root: Name(x.Root()), Size: int64(len(x.data)),
 		PathOffsetsOffset: h.PathOffsets.At, SampleClassesOffset: h.SampleClasses.At, PathsOffset: h.Paths.At, PathsSize: h.Paths.Bytes,
 	}
 	for i, class := range x.classes {
-		s.Classes = append(s.Classes, Name(class))
 		if x.Samples(i) == 0 {
 			s.EmptyClasses = append(s.EmptyClasses, Name(class))
 		}

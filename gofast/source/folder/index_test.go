@@ -79,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("sample 2 is %q", got)
 	}
 	text, err := json.Marshal(schema)
-	if err != nil || !strings.Contains(string(text), `"classes":["a","b","empty","link"],"empty_classes":["empty"]`) {
+	if err != nil || !strings.Contains(string(text), `"class_names":"a\u0000b\u0000empty\u0000link\u0000","empty_classes":["empty"]`) {
 		t.Errorf("%s, %v", text, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) != 1 {

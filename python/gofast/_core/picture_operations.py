@@ -162,7 +162,7 @@ class IndexSchema(TypedDict):
     """An index of files; see folder.Schema."""
 
     count: int
-    classes: list[str] | None
+    class_names: str
     empty_classes: list[str] | None
     root: str
     unreadable: list[str] | None

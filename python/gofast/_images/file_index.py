@@ -46,7 +46,7 @@ class Files(PictureFiles):
 
     Attributes:
         root: stands before every path.
-        classes: names, in order, where the folder has classes.
+        class_names: in order, each with a zero behind it; none where the folder has no classes.
         empty_classes: those without a sample.
     """
 
@@ -68,7 +68,7 @@ class Files(PictureFiles):
         self._scanned = scanned  # the arguments of scan, where it was one
         self.count: int = schema["count"]
         self.root: str = schema["root"]
-        self.classes: list[str] = schema["classes"] or []
+        self.class_names: str = schema["class_names"]
         self.empty_classes: list[str] = schema["empty_classes"] or []
         self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
         self.offsets = np.frombuffer(self._bytes, np.uint64, self.count + 1, schema["path_offsets_offset"])

@@ -50,7 +50,7 @@ class RecordFiles(Files):
         self._records, self._made_of, self._given = records, (image, label), targets
         self.called = f"records of {records.asked.form or 'TFRecord'} files"
         self._column = records.column(image)
-        self.count, self.root, self.classes, self.empty_classes = records.count, "", [], []
+        self.count, self.root, self.class_names, self.empty_classes = records.count, "", "", []
         self.contents = _Contents(records, self._column)
         self.targets = np.full(self.count, UNLABELLED, np.int32)
         if label is not None:

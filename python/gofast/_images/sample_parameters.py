@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import struct
-from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -32,7 +32,8 @@ def read(steps: Sequence[Step], records: bytes, words: int) -> list[Parameters]:
         for step in steps:
             operation = _operations().get(step["op"])
             if operation is not None:
-                columns.append([(step["op"], one) for one in operation.column(records, at, words)])
+                values = operation.column(records, at, words)
+                columns.append(zip(itertools.repeat(step["op"]), values, strict=False))
                 at += operation.words
         assert at == words - _SIZE_WORDS
         return [*map(list, zip(*columns, strict=True))]
@@ -93,12 +94,18 @@ class _Operation(NamedTuple):
     def column(self, records: bytes, at: int, words: int) -> list[dict[str, Any]]:
         """The values of all samples: its words begin at this one of each record."""
         if self.fields == _HAPPENS:
-            return [{"happens": word != 0} for word in array("i", records)[at::words]]
+            happens = np.frombuffer(records, np.int32)[at::words] != 0
+            return [{"happens": one} for one in happens.tolist()]
         if any(code != "i" or count > 1 for _, code, count in self.fields):
             return [self.values(records, start) for start in range(4 * at, len(records), 4 * words)]
         names = [name for name, _, _ in self.fields]
         table = np.frombuffer(records, np.int32).reshape(-1, words)[:, at : at + len(names)]
-        return [dict(zip(names, row, strict=True)) for row in table.tolist()]
+        empty = dict.fromkeys(names, 0)
+        made = [empty.copy() for _ in range(len(table))]  # a third of the time of a zip for each
+        for name, values in zip(names, table.T.tolist(), strict=True):
+            for one, value in zip(made, values, strict=True):
+                one[name] = value
+        return made
 
     def values(self, record: bytes, at: int) -> dict[str, Any]:
         """By name, those of a record that begin there."""

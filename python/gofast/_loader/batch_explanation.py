@@ -74,17 +74,21 @@ def explain_batch(loader: Any, epoch: int | None, step: int, rank: int | None) -
         raise errors.RowIndexError(f"step {step}: there are {order.batches} steps, from 0 on").at(index=step)
     indices = order.indices(step, step + 1).tolist()
     found = locate(loader.dataset, np.array(indices, np.int64))
-    datasets, origins = [0] * len(indices), [(None, 0)] * len(indices)
+    datasets, origins = [0] * len(indices), _without_files(indices)
     for number, (leaf, positions, rows) in enumerate(found):
         ours = leaf if hasattr(leaf, "_origins") else native(leaf)
-        told = [(None, row) for row in rows.tolist()] if ours is None else ours._origins(rows.tolist())
-        for position, origin in zip(positions.tolist(), told, strict=True):
-            datasets[position], origins[position] = number, origin
+        told = _without_files(rows.tolist()) if ours is None else ours._origins(rows.tolist())
+        if len(found) == 1:
+            origins = told
+        else:
+            for position, origin in zip(positions.tolist(), told, strict=True):
+                datasets[position], origins[position] = number, origin
     own = epoch if callable(getattr(loader.dataset, "set_epoch", None)) else None
     draws, parameters = _drawn(loader, found, indices, own)
     ranked = isinstance(sampler, DistributedSampler)
     seed = f", seed {sampler.seed}" if ranked and sampler.shuffle else ""
     name = repr(sampler) if isinstance(sampler, Sampler) else type(sampler).__name__
+    files, numbers = zip(*origins, strict=True)
     return BatchExplanation(
         step=step,
         steps=order.batches,
@@ -95,10 +99,14 @@ def explain_batch(loader: Any, epoch: int | None, step: int, rank: int | None) -
         draws=draws,
         indices=indices,
         datasets=datasets,
-        files=[file for file, _ in origins],
-        rows=[row for _, row in origins],
+        files=[*files],
+        rows=[*numbers],
         parameters=parameters,
     )
+
+
+def _without_files(rows: list[int]) -> list[tuple[str | None, int]]:
+    return [(None, row) for row in rows]
 
 
 # -- order -------------------------------------------------------------------------

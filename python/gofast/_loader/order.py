@@ -306,7 +306,7 @@ def beginnings(sampler: Any, own: Sequence[Any] | None = None) -> dict[str, Any]
         own: its own generators, if they are known.
     """
     own = owned(sampler) if own is None else own
-    told = {"process": Generators.now().plain(), "own": [state_of(one) for one in own]}
+    told = {"process": Generators.plain_now(), "own": [state_of(one) for one in own]}
     if _mixes(sampler):
         told["mix"] = sampler.sampler.state_dict()
     return told

@@ -283,3 +283,23 @@ folder.ImageFolder = gofast.ImageFolder
 assert len(folder.ImageFolder({str(tree)!r})) == 9
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_class_names_are_made_when_somebody_asks(tree: Path) -> None:
+    ours = gofast.ImageFolder(tree, DRAWING)
+    next(iter(gofast.DataLoader(ours, 2)))
+    assert not {"classes", "class_to_idx"} & vars(ours).keys()  # each rank of a host would have its own
+    sent = pickle.loads(pickle.dumps(ours))
+    theirs = datasets.ImageFolder(tree)
+    ours.classes.append("more")  # as in torchvision, the one does not follow from the other
+    assert ours.classes == [*theirs.classes, "more"] and ours.class_to_idx == theirs.class_to_idx
+    assert (sent.classes, sent.class_to_idx) == (theirs.classes, theirs.class_to_idx)
+    assert copy.deepcopy(ours).classes == ours.classes
+
+
+def test_a_subclass_with_a_class_attribute_of_that_name(tree: Path) -> None:
+    def made(base: Any) -> Any:
+        return type("Named", (base,), {"classes": ["none"], "class_to_idx": None})(tree)
+
+    theirs, ours = map(made, BASES)
+    assert (ours.classes, ours.class_to_idx) == (theirs.classes, theirs.class_to_idx)

@@ -19,6 +19,7 @@ import torch
 from PIL import Image
 from torchvision import transforms as T
 
+import fresh
 import gofast
 from gofast import errors
 from in_threads import together
@@ -301,3 +302,22 @@ def test_close_does_not_wait_for_who_is_inside_next() -> None:
     assert seen == [0, 1]
     with pytest.raises(StopIteration):
         next(iterator)
+
+
+BOUND = """
+import os, sys, torch, gofast
+bound = {max(os.sched_getaffinity(0))}
+before = set(os.listdir("/proc/self/task"))
+os.sched_setaffinity(0, bound)
+for batch in gofast.DataLoader(gofast.ArrayDataset(torch.zeros(9000, 50)), 900, num_workers=2, threads=3):
+    pass
+started = set(os.listdir("/proc/self/task")) - before
+assert started and gofast.engine_stats()["threads"] == 1
+for task in started:
+    assert os.sched_getaffinity(int(task)) == bound, task
+"""
+
+
+def test_threads_stay_on_the_processors_that_the_launcher_gave_their_rank() -> None:
+    """With `torchrun --numa-binding=node`, a NUMA node's: what fills a batch touches it there first."""
+    fresh.run(["-c", BOUND], check=True)
