@@ -15,6 +15,7 @@ from ._core.arguments import checked
 from ._core.numbers import DType
 from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
+from ._core.tfrecord_index import TFRecordIndex
 from ._images.bad_samples import OnError
 from ._images.file_index import Files
 from ._images.labels import matched, numbers
