@@ -260,7 +260,7 @@ def _python_words() -> bytes | None:
 
 
 def _python_bytes(address: int) -> bytes:
-    words = ctypes.string_at(address, _BYTES)
+    words = ctypes.string_at(address, 4 * (_WORDS + 1))
     return words[4:] + words[:4]
 
 
