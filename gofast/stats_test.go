@@ -64,7 +64,8 @@ func TestStatsOfATable(t *testing.T) {
 		if before.Rows != 1000 || before.RowBytes != bytes || before.Tickets != batches {
 			t.Errorf("%d threads: %d rows, %d bytes, %d tickets made", threads, before.Rows, before.RowBytes, before.Tickets)
 		}
-		if before.Waits > batches || (before.Waits == 0) != (before.Wait == 0) {
+		// A batch may come between two looks of a wait on a busy machine: that takes time, and is no wait.
+		if before.Waits > batches || (before.Waits > 0 && before.Wait == 0) {
 			t.Errorf("%d waits, of %v", before.Waits, before.Wait)
 		}
 		if before.Busy <= 0 || before.Busy > before.Age*time.Duration(threads) {
