@@ -74,7 +74,6 @@ __all__ = [
     "open",
     "prefetch",
     "preprocess",
-    "typing",
     "uninstall",
     "verify",
     "version",
@@ -98,7 +97,7 @@ _LATE = {
     "preprocess": "sets",
     "ray": "ray",  # no name of its own, as numpy.testing is none: for those who have Ray
     "tokens": "tokens",  # likewise: for those who feed texts
-    "typing": "typing",
+    "typing": "typing",  # likewise: a star import must not stand for Python's own
     "uninstall": "installed",
     "webdataset": "webdataset",  # likewise: for those who have written for webdataset
 }
