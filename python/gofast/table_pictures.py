@@ -58,8 +58,14 @@ class TablePictures(PicturesWithRows, VisionDataset):
         except errors.OptionError as no_text:
             try:
                 records = TFRecordIndex.of_table(table._row_files[0], image)
-            except (errors.FormatError, errors.OptionError):
+            except (errors.FormatError, errors.SchemaError, errors.OptionError):
                 raise no_text from None
+            if loader is not default_loader or suffix or self.root or options.get("return_path"):
+                said = f"{image!r} has pictures: loader=, root=, suffix= and return_path= are for paths"
+                raise errors.OptionError(said) from None
+            if records.count != len(table):
+                said = f"the table has {len(table)} rows, and its files have {records.count} pictures now"
+                raise errors.ChangedError(f"{records.asked.paths[0]}: {said}") from None
             listing, loader = listing_of(records, image, None), None
         else:
             folder = os.path.expanduser(os.fspath(root))

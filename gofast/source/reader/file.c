@@ -84,14 +84,17 @@ static int32_t read_open(const files *f, const gf_extent *e, int fd, int64_t mos
         return GF_FAULT_NONE;
     }
     // What is packed lies behind what it becomes.
-    size_t before = e->packed - 1, packed = gf_snappy_most(before + size), room = (before + size + 2 * GF_BYTES_SLACK) & ~(size_t)(GF_BYTES_SLACK - 1);
+    size_t before = e->packed - 1, plain = before + size, room = (plain + 2 * GF_BYTES_SLACK) & ~(size_t)(GF_BYTES_SLACK - 1);
     if (e->offset < 0 || e->offset >= st.st_size || before > f->reader.most)
         return gf_fault_set(fault, GF_FAULT_READ, -1, "no packed bytes are at %lld", (long long)e->offset);
-    if (packed > (uint64_t)(st.st_size - e->offset)) packed = (size_t)(st.st_size - e->offset);
-    if (!gf_bytes_reserve(b, room + packed)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", room + packed);
-    if ((code = read_range(fd, e->offset, b->data + room, packed, fault))) return code;
-    if (gf_snappy_part(b->data + room, packed, b->data, before + size) < 0)
-        return gf_fault_set(fault, GF_FAULT_READ, -1, "the bytes cannot be unpacked (snappy)");
+    size_t left = (size_t)(st.st_size - e->offset);
+    for (size_t packed = gf_snappy_usual(plain);; packed = gf_snappy_most(plain)) {
+        size_t there = packed < left ? packed : left;
+        if (!gf_bytes_reserve(b, room + there)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", room + there);
+        if ((code = read_range(fd, e->offset, b->data + room, there, fault))) return code;
+        if (gf_snappy_part(b->data + room, there, b->data, plain) >= 0) break;
+        if (there == left || packed == gf_snappy_most(plain)) return gf_fault_set(fault, GF_FAULT_READ, -1, "the bytes cannot be unpacked (snappy)");
+    }
     *out = (gf_sample_bytes){.data = b->data + before, .size = size, .length = length};
     return GF_FAULT_NONE;
 }

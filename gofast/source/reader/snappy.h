@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The most bytes that pack so many: as the format's own library has it.
-static inline size_t gf_snappy_most(size_t plain) { return 32 + plain + plain / 6; }
+// The most bytes that pack so many: by the format's own library, and by any.
+static inline size_t gf_snappy_usual(size_t plain) { return 32 + plain + plain / 6; }
+static inline size_t gf_snappy_most(size_t plain) { return 32 + 6 * plain; }
 
 // Unpacks so many bytes from the element at src on: their number, or -1 where the elements are broken, too few, or lead back to
 // what stands before src.

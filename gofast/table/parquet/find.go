@@ -126,7 +126,11 @@ func (f *finder) find(places []source.Extent, v *values, at int64, packed, data 
 	err := v.eachString(n, func(_ int, s []byte) error {
 		from := cap(data) - cap(s)
 		e := source.Extent{Offset: at + int64(from), Length: int64(len(s))}
-		if packed != nil && len(s) > 0 {
+		switch {
+		case packed == nil:
+		case len(s) == 0: // where it lies says nothing of the file
+			e.Offset = at
+		default:
 			near := f.entries[sort.Search(len(f.entries), func(i int) bool { return f.entries[i].plain > from })-1]
 			e.Offset, e.Packed = at+int64(near.packed), uint32(from-near.plain)+1
 		}
@@ -138,11 +142,12 @@ func (f *finder) find(places []source.Extent, v *values, at int64, packed, data 
 
 const between = 4 << 10 // bytes from one entry to the next, at least
 
-// enter finds the entries of a block, which was decompressed whole before: its elements are right.
+// enter finds the entries of a block. Whoever decompressed it takes S2's elements too, which are not here.
 func (f *finder) enter(packed []byte) error {
-	_, at := binary.Uvarint(packed)
+	whole, at := binary.Uvarint(packed)
 	f.entries = append(f.entries[:0], entry{at, 0})
-	for plain := 0; at < len(packed); {
+	plain := 0
+	for at < len(packed) {
 		if last := f.entries[len(f.entries)-1]; plain-last.plain >= between {
 			f.entries = append(f.entries, entry{at, plain})
 		}
@@ -172,11 +177,20 @@ func (f *finder) enter(packed []byte) error {
 			size, number = int(tag>>2&7)+4, int(tag>>5)<<8|number
 			fallthrough
 		default:
+			if number == 0 || number > plain {
+				return damaged("the page's elements lead back to what is not there")
+			}
 			for f.entries[len(f.entries)-1].plain > plain-number {
 				f.entries = f.entries[:len(f.entries)-1]
 			}
 		}
 		plain += size
+		if uint64(plain) > whole {
+			break
+		}
+	}
+	if uint64(plain) != whole || at != len(packed) {
+		return damaged("the page's elements hold other than %d bytes", whole)
 	}
 	return nil
 }

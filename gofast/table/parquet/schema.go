@@ -211,7 +211,7 @@ func binaryOf(nodes []element) *column {
 			c.maxDef++
 		}
 	}
-	if leaf := &nodes[at]; leaf.Physical != byteArray || leaf.Repetition == repeated || leaf.why != "" {
+	if leaf := &nodes[at]; leaf.Physical != byteArray || leaf.logical != logicalNone || leaf.Repetition == repeated || leaf.why != "" {
 		return nil
 	}
 	return c

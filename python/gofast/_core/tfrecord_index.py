@@ -32,6 +32,7 @@ from .warn import warn
 
 _KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
 _GAP = 4 << 10  # bytes between two values that cost less than a call
+_MOST = 8 << 20  # bytes of one reading
 
 _FILE = (1 << 32) - 1  # the file's number in the first word of a place
 
@@ -260,7 +261,7 @@ class TFRecordIndex:
         if file <= _FILE:
             return offset, length
         plain = (file >> 32) - 1 + length
-        return offset, min(plain + plain // 6 + 32, self._stamps[file & _FILE].size - offset)
+        return offset, min(6 * plain + 32, self._stamps[file & _FILE].size - offset)  # gf_snappy_most
 
     def texts(self, column: Column) -> list[bytes]:
         """The only value of a feature of bytes of every record. Each file is opened once.
@@ -297,13 +298,17 @@ class TFRecordIndex:
         return found
 
     def class_names(self, column: str) -> list[str] | None:
-        """The names of a column's whole numbers, where Hugging Face's datasets wrote them."""
-        try:
-            info = json.loads(self._schema["files"][0]["features"])["info"]
-            names = info["features"][column]["names"]
-        except (ValueError, TypeError, LookupError):
-            return None
-        return names if isinstance(names, list) and all(isinstance(one, str) for one in names) else None
+        """The names of a column's whole numbers, where Hugging Face's datasets wrote them.
+
+        Raises:
+            SchemaError: files have different ones.
+        """
+        each = [_class_names(file["features"], column) for file in self._schema["files"]]
+        for path, names in zip(self.asked.paths, each, strict=True):
+            if names != each[0]:
+                said = f"the classes are {names}, those of {self.asked.paths[0]} are {each[0]}"
+                raise errors.SchemaError(f"{path}: column {column!r}: {said}").at(path=path, column=column)
+        return each[0]
 
     def stamps(self) -> bytes:
         """The files' stamps, as C reads them."""
@@ -318,7 +323,10 @@ class TFRecordIndex:
 
     def _digest(self) -> str:
         arrays = slice(self._schema["begin"], self._schema["end"])  # the stamps of another copy may differ
-        return hashlib.blake2b(memoryview(self._bytes)[arrays], digest_size=16).hexdigest()
+        told = hashlib.blake2b(memoryview(self._bytes)[arrays], digest_size=16)
+        if self.asked.form == "table":  # its labels lie elsewhere
+            told.update(repr([(stamp.size, stamp.modified) for stamp in self._stamps]).encode())
+        return told.hexdigest()
 
     def __copy__(self) -> TFRecordIndex:
         return self
@@ -332,13 +340,22 @@ class TFRecordIndex:
         return _read_again, (self.asked, self._digest())
 
 
+def _class_names(features: str, column: str) -> list[str] | None:
+    try:
+        names = json.loads(features)["info"]["features"][column]["names"]
+    except (ValueError, TypeError, LookupError):
+        return None
+    return names if isinstance(names, list) and all(isinstance(one, str) for one in names) else None
+
+
 def _read(fd: int, places: Sequence[_Place]) -> dict[_Place, bytes]:
     """Bytes of a file, by place. Those that lie close to each other are read at once."""
     found: dict[_Place, bytes] = {}
     first = 0
     for i, (offset, length) in enumerate(places):
         end = offset + length
-        if i + 1 < len(places) and places[i + 1][0] - end <= _GAP:
+        near = i + 1 < len(places) and places[i + 1][0] - end <= _GAP
+        if near and sum(places[i + 1]) - places[first][0] <= _MOST:
             continue
         begin = places[first][0]
         data = os.pread(fd, end - begin, begin)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import threading
 import time
@@ -71,6 +72,11 @@ class _Later:
             if self._inside == 0 and self._seconds:
                 setattr(sys.modules["datasets.config"], _SECONDS, self._seconds)
 
+    def forked(self) -> None:
+        """This is a child: other threads of its parent may have had the lock, and were within."""
+        global _lock
+        _lock = threading.Lock()
+
     def __index__(self) -> int:
         """What `time.sleep` asks for."""
         self.due = time.monotonic() + self._seconds
@@ -83,4 +89,5 @@ class _Later:
 
 _later = _Later()
 atexit.register(_later.wait)
+os.register_at_fork(after_in_child=_later.forked)
 SURROUNDINGS.append(surrounded)

@@ -121,7 +121,7 @@ def test_captions_stand_beside(tmp_path: Path) -> None:
         8,
     )
     assert batch["label"].tolist() == [i % 2 for i in range(COUNT)]
-    with pytest.raises(errors.SchemaError, match="neither binaries nor structs"):
+    with pytest.raises(errors.OptionError, match="columns of text"):
         gofast.ImageFiles.from_table(table, "score")
 
 
@@ -182,3 +182,121 @@ def test_parts_of_snappy() -> None:
             damaged[draw.randrange(len(damaged))] = draw.randrange(256)
         value = unpacked(bytes(damaged), 0, 1 << 16)
         assert value is None or len(value) == 1 << 16
+
+
+def varint(n: int) -> bytes:
+    made = b""
+    while n > 127:
+        made, n = made + bytes([n & 127 | 128]), n >> 7
+    return made + bytes([n])
+
+
+def number(step: int, value: int, kind: int = 5) -> bytes:
+    """A field of Thrift, so many behind the last one."""
+    return bytes([step << 4 | kind]) + varint(value << 1)
+
+
+def parquet_of(count: int, plain: int, packed: bytes) -> bytes:
+    """A file of one page of binaries, whose bytes somebody has packed."""
+    sizes = number(1, 0) + number(1, plain) + number(1, len(packed))
+    page = sizes + b"\x2c" + number(1, count) + number(1, 0) + number(1, 3) + number(1, 3) + b"\0\0"
+    root = b"\x48\x06schema" + number(1, 1) + b"\0"
+    leaf = number(1, 6) + number(2, 0) + b"\x18\x05image\0"
+    kind = number(1, 6) + b"\x19\x15\x00" + b"\x19\x18\x05image" + number(1, 1) + number(1, count, 6)
+    kind += number(1, len(page) + plain, 6) + number(1, len(page + packed), 6) + number(2, 4, 6) + b"\0"
+    chunk = number(2, 4, 6) + b"\x1c" + kind + b"\0"
+    group = b"\x19\x1c" + chunk + number(1, len(page + packed), 6) + number(1, count, 6) + b"\0"
+    footer = number(1, 1) + b"\x19\x2c" + root + leaf + number(1, count, 6) + b"\x19\x1c" + group + b"\0"
+    return b"PAR1" + page + packed + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def in_bytes(plain: bytes) -> bytes:
+    """Snappy that no library writes: each byte alone."""
+    return varint(len(plain)) + b"".join(b"\0" + plain[i : i + 1] for i in range(len(plain)))
+
+
+def page_of(values: list[bytes]) -> bytes:
+    return b"".join(len(value).to_bytes(4, "little") + value for value in values)
+
+
+def test_any_snappy_is_read(tmp_path: Path) -> None:
+    plain, path = page_of(PICTURES[:6]), tmp_path / "a.parquet"
+    path.write_bytes(parquet_of(6, len(plain), in_bytes(plain)))
+    assert pq.read_table(path)["image"].to_pylist() == PICTURES[:6]
+    dataset = gofast.ImageFiles.from_parquet(path, label=None, transform=T.CenterCrop(8))
+    for ours, content in zip(dataset, PICTURES[:6], strict=True):
+        theirs = T.CenterCrop(8)(Image.open(io.BytesIO(content)).convert("RGB"))
+        assert ours.tobytes() == theirs.tobytes()
+    batches = gofast.DataLoader(dataset, 6, collate_fn=list)
+    assert len(next(iter(batches))) == 6
+
+
+def test_what_is_not_snappys_is_damage(tmp_path: Path) -> None:
+    """S2, of the same decoder, repeats what Snappy cannot say: a copy of eight bytes, then of more."""
+    first = random.Random(1).randbytes(5000)
+    begin = page_of([first, bytes(80)])[:-80]
+    packed = bytes([61 << 2]) + (len(begin) - 1).to_bytes(2, "little") + begin
+    packed += bytes([2 | 7 << 2, 100, 0]) + bytes([1 | 5 << 2, 0, 64])
+    path = tmp_path / "a.parquet"
+    path.write_bytes(parquet_of(2, len(begin) + 80, varint(len(begin) + 80) + packed))
+    with pytest.raises(OSError, match=r"[Cc]orrupt"):
+        pq.read_table(path)
+    with pytest.raises(errors.DamagedError, match="elements lead back"):
+        gofast.ImageFiles.from_parquet(path, label=None)
+
+
+def test_an_empty_value_is_a_bad_picture(tmp_path: Path) -> None:
+    large = io.BytesIO()
+    Image.new("RGB", (900, 700), "red").save(large, "BMP")
+    for values in ([large.getvalue(), b"", PICTURES[0]], [large.getvalue(), PICTURES[0], b""]):
+        pq.write_table(pa.table({"image": values}), tmp_path / "a.parquet", use_dictionary=False)
+        dataset = gofast.ImageFiles.from_parquet(
+            tmp_path / "a.parquet", label=None, transform=T.CenterCrop(8), on_error="zero"
+        )
+        with pytest.warns(errors.BadSampleWarning, match="cannot identify"):
+            assert [dataset[i].getbbox() is None for i in range(3)] == [not value for value in values]
+
+
+def test_a_column_of_texts_has_no_pictures(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", rows())
+    table = gofast.TableDataset(tmp_path / "a.parquet", columns=[], label="label")
+    with pytest.raises(errors.OptionError, match="columns of text"):
+        gofast.ImageFiles.from_table(table, "caption")
+    with pytest.raises(errors.SchemaError, match="caption"):
+        gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", "caption")
+    for option in ({"root": "/"}, {"suffix": ".jpg"}, {"return_path": True}, {"loader": Image.open}):
+        with pytest.raises(errors.OptionError, match="are for paths"):
+            gofast.ImageFiles.from_table(table, "image", **option)
+
+
+def test_files_that_changed_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    values = [PICTURES[0]] * 4  # that lie at the same places in any order
+    pq.write_table(pa.table({"image": values, "label": [0, 1, 2, 3]}), path, use_dictionary=False)
+    pickled = pickle.dumps(gofast.ImageFiles.from_parquet(path))
+    table = gofast.TableDataset(path, columns=[], label="label")
+    pq.write_table(pa.table({"image": values, "label": [3, 2, 1, 0]}), path, use_dictionary=False)
+    with pytest.raises(errors.ChangedError):
+        pickle.loads(pickled)
+    pq.write_table(pa.table({"image": values[:3], "label": [3, 2, 1]}), path, use_dictionary=False)
+    with pytest.raises(errors.ChangedError, match="the table has 4 rows"):
+        gofast.ImageFiles.from_table(table, "image")
+
+
+def test_classes_of_other_files(tmp_path: Path) -> None:
+    parquet(tmp_path / "a.parquet", rows())
+    train = gofast.ImageFiles.from_parquet(tmp_path / "a.parquet")
+    for classes in (train, ["b", "a"]):
+        assert (
+            gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", classes=classes).targets == train.targets
+        )
+    turned = gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", classes=["a", "other", "b"])
+    assert turned.targets == [(2, 0)[number] for number in train.targets]
+    assert turned.classes == ["a", "other", "b"]
+    with pytest.raises(errors.UnknownLabelError, match="'b'"):
+        gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", classes=["a"])
+    names = json.loads(NAMES["huggingface"])
+    names["info"]["features"]["label"]["names"].reverse()
+    parquet(tmp_path / "b.parquet", rows().replace_schema_metadata({"huggingface": json.dumps(names)}))
+    with pytest.raises(errors.SchemaError, match="the classes are"):
+        gofast.ImageFiles.from_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"])

@@ -449,7 +449,7 @@ def test_an_integer_beyond_its_logical_type(tmp_path: Path) -> None:
 
 def test_files_of_pictures_are_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"image": [b"\xff\xd8\xff\xe0"], "label": [1]}), tmp_path / "x.parquet")
-    with pytest.raises(errors.SchemaError, match=r"ImageFiles\.from_bytes"):
+    with pytest.raises(errors.SchemaError, match=r"ImageFiles\.from_parquet"):
         TableDataset(tmp_path / "x.parquet")
 
 

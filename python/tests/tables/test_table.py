@@ -226,8 +226,9 @@ def test_columns_by_name_and_position(table: Callable[..., Path]) -> None:
         TableDataset(path, columns=["a", "label"])
     with pytest.raises(errors.SchemaError, match='columns="d" is not a column'):
         TableDataset(path, columns=["d"])
-    with pytest.raises(errors.GofastError):
-        TableDataset(path, columns=[])
+    assert TableDataset(path, columns=[]).targets.tolist() == [0, 1]
+    with pytest.raises(errors.SchemaError, match="no feature columns"):
+        TableDataset(path, columns=[], label=None)
 
 
 @pytest.mark.parametrize("fill", [0, 9, 256, -1, 0.5])
