@@ -160,7 +160,7 @@ def listing_of_tar(paths: Paths, image: str, label: str | Sequence[str] | None, 
     if not all(isinstance(suffix, str) for suffix in (image, *labels)) or label == []:
         raise errors.OptionError("image= and label= are suffixes, such as 'jpg;png' and 'cls'")
     names = [name.partition(":")[0] for name in labels]
-    number = names[0] if len(names) == 1 and _maker(labels[0]) is None else ""
+    number = names[0] if labels and not several and _maker(labels[0]) is None else ""
     records = TFRecordIndex.of_tar(paths, [image, *names], number, partial)
     if not labels or number:
         return listing_of(records, image, number or None)

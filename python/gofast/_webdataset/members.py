@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+import os
 import re
+import signal
 import subprocess
 import tarfile
 import urllib.request
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from typing import IO, Any
 from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 from .. import errors
 from .sample_stages import Handler, reraise_exception
@@ -39,7 +46,7 @@ def open_shard(url: str) -> IO[bytes]:
     """
     parsed = urlparse(url)
     if parsed.scheme in ("", "file"):
-        return open(parsed.path, "rb")
+        return open(_path(url), "rb")
     if parsed.scheme in ("http", "https"):
         asked = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})
         made: IO[bytes] = urllib.request.urlopen(asked, timeout=60)
@@ -51,17 +58,27 @@ def open_shard(url: str) -> IO[bytes]:
     )
 
 
+def _path(url: str) -> str:
+    """A path as it stands, which may have a "#" or "?" in it; of ``file:``, what it says."""
+    parsed = urlparse(url)
+    return url2pathname(parsed.path) if parsed.scheme else url
+
+
 class _Pipe:
     """What a command writes. One that fails is an error at the end of what it wrote."""
 
+    _FINE = (0, 128 + signal.SIGPIPE)  # a part of a pipeline that nobody reads to its end
+
     def __init__(self, command: str) -> None:
         self._command = command
-        self._process = subprocess.Popen(command, shell=True, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            command, shell=True, stdout=subprocess.PIPE, start_new_session=True
+        )  # a session of its own: all of it can be ended
 
     def read(self, size: int = -1) -> bytes:
         assert self._process.stdout is not None
         data = self._process.stdout.read(size)
-        if not data and size and self._process.wait():
+        if not data and size and self._process.wait() not in self._FINE:
             code = self._process.returncode
             raise errors.ReadError(f"pipe:{self._command}: the command ended with {code}")
         return data
@@ -70,9 +87,9 @@ class _Pipe:
         assert self._process.stdout is not None
         self._process.stdout.close()  # it ends by SIGPIPE
         try:
-            self._process.wait(10)
+            self._process.wait(2)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
 
@@ -119,16 +136,25 @@ class _Joined:
 def _opened(file: IO[bytes], kept: ExitStack) -> tuple[tarfile.TarFile, Any]:
     """The archive in a stream, and the stream itself where it is a file that is not compressed."""
     head = file.read(512)
-    if head[:4] == b"\x28\xb5\x2f\xfd":
-        unpacked = kept.enter_context(closing(_zstd(_Joined(head, file))))  # type: ignore[arg-type]
-        return tarfile.open(fileobj=unpacked, mode="r|", tarinfo=_Header), None
+    unpack: Any = next((made for magic, made in _UNPACK.items() if head.startswith(magic)), None)
     seekable = getattr(file, "seekable", None)
-    packed = head[:2] == b"\x1f\x8b" or head[:3] == b"BZh" or head[:6] == b"\xfd7zXZ\0"
-    if packed or seekable is None or not seekable():
-        joined: Any = _Joined(head, file)
-        return tarfile.open(fileobj=joined, mode="r|*", tarinfo=_Header), None
-    file.seek(0)
-    return tarfile.open(fileobj=file, mode="r:", tarinfo=_Header), file
+    if unpack is None and seekable is not None and seekable():
+        file.seek(0)
+        return tarfile.open(fileobj=file, mode="r:", tarinfo=_Header), file
+    stream: Any = _Joined(head, file)
+    if unpack is not None:  # all of it: tarfile ends behind the first part of a file of several
+        stream = kept.enter_context(closing(unpack(stream)))
+    return tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header), None
+
+
+_UNPACK: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+    b"\x5d\0\0\x80": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": _zstd,
+}
+_CUT = (EOFError, zlib.error, lzma.LZMAError, tarfile.ReadError)
 
 
 def tar_file_iterator(
@@ -140,13 +166,19 @@ def tar_file_iterator(
 ) -> Iterator[Sample]:
     """The regular members of an archive, which may be compressed: ``{"fname": ..., "data": ...}``."""
     with ExitStack() as kept:
-        tar, file = _opened(fileobj, kept)
+        try:
+            tar, file = _opened(fileobj, kept)
+        except _CUT as error:
+            raise errors.DamagedError(f"no tar file: {error}") from error
+        end = 0 if file is None else file.seek(0, os.SEEK_END)
         while True:
             try:
                 member = tar.next()
             except errors.DamagedError as error:
                 error.at(offset=tar.offset)
                 raise
+            except _CUT as error:
+                raise _early(error, tar) from error
             if member is None:
                 break
             tar.members = []  # type: ignore[attr-defined]  # else it keeps all
@@ -166,13 +198,14 @@ def tar_file_iterator(
                     data = opened.read()
                 else:
                     file.seek(member.offset_data)
-                    data = file.read(member.size)
+                    data = file.read(min(member.size, max(0, end - member.offset_data)))
                 if len(data) != member.size:
                     said = f"{name:.200}: the archive ends after {len(data)} of its {member.size} bytes"
                     raise errors.DamagedError(said).at(offset=member.offset_data)
                 yield {"fname": name, "data": data}
             except Exception as error:
-                if handler(error):
+                cut = isinstance(error, _CUT)
+                if handler(_early(error, tar) if cut else error):
                     continue
                 break
         if member is not None:  # a handler ended it
@@ -180,10 +213,19 @@ def tar_file_iterator(
         rest: Any = tar.fileobj if file is None else file
         if file is not None:
             file.seek(tar.offset)
-        while data := rest.read(_TAIL):
-            if data.strip(b"\0"):
-                said = "something stands behind the end of the archive: are these two archives in one file?"
-                raise errors.DamagedError(said).at(offset=tar.offset)
+        try:
+            while data := rest.read(_TAIL):
+                if data.strip(b"\0"):
+                    said = "behind the end of the archive stands a broken header, or a second archive"
+                    raise errors.DamagedError(said).at(offset=tar.offset)
+        except _CUT as error:
+            raise _early(error, tar) from error
+        if missing := getattr(fileobj, "length", None):  # of a response over HTTP
+            raise errors.ReadError(f"the connection ended {missing} bytes before the shard's end")
+
+
+def _early(error: Exception, tar: tarfile.TarFile) -> errors.DamagedError:
+    return errors.DamagedError(f"the archive ends early: {error}").at(offset=tar.offset)
 
 
 def url_opener(
@@ -200,7 +242,7 @@ def url_opener(
                 continue
             return
         if local and parsed.scheme in ("", "file"):
-            made["local_path"] = parsed.path
+            made["local_path"] = _path(url)
         yield made
 
 
@@ -239,6 +281,8 @@ def _naming(handler: Handler, url: str) -> Handler:
 
 def _named(error: Exception, url: str) -> Exception:
     """The error with its shard, and where in it."""
+    if getattr(error, "path", None) == url:  # it has them
+        return error
     if isinstance(error, errors.GofastError):
         at = "" if error.offset is None else f"offset {error.offset}: "
         return type(error)(f"{url}: {at}{error}").at(path=url, offset=error.offset)

@@ -66,7 +66,10 @@ def expand_urls(urls: str) -> list[str]:
             if before == url:
                 break
         for each in braces(url):
-            found += matching(each) if is_pattern(each) and not _SCHEME.match(each) else [each]
+            files = matching(each) if is_pattern(each) and not _SCHEME.match(each) else [each]
+            if not files:
+                raise errors.NotFoundError(f"{each}: no file matches the pattern").at(path=each)
+            found += files
     return found
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import itertools
+import lzma
 import pickle
 import random
+import socket
 import tarfile
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -240,6 +245,63 @@ def test_what_the_package_loses_in_silence_is_an_error(name: str, tmp_path: Path
     same(got, want)
 
 
+@pytest.mark.parametrize("packer", [gzip, bz2, lzma])
+def test_packed_shards_are_read_to_their_end(packer: Any, tmp_path: Path) -> None:
+    """Python's tarfile, and so the package, stops behind the first of several packed parts."""
+    path, many = tmp_path / "a.tar", [{"cls": b"%d" % i * 500} for i in range(60)]
+    whole = tar_bytes(many)
+    path.write_bytes(packer.compress(whole[:20480]) + packer.compress(whole[20480:]))
+    assert [sample["cls"] for sample in data(wds, str(path))] == [sample["cls"] for sample in many]
+    path.write_bytes(packer.compress(whole) + packer.compress(whole))
+    with pytest.raises(errors.DamagedError, match="second archive"):
+        list(data(wds, str(path)))
+    path.write_bytes(packer.compress(whole)[:-12])
+    with pytest.raises(errors.DamagedError, match="ended before"):
+        list(data(wds, str(path)))
+    path.write_bytes(packer.compress(whole + bytes(32 << 20)))  # seconds, where all of that was held
+    assert len(list(data(wds, str(path)))) == 60
+
+
+def test_a_connection_that_ends_early_is_an_error(tmp_path: Path) -> None:
+    whole = tar_bytes([{"cls": b"%d" % i} for i in range(4)])
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def answer() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(whole) + whole[:2048])
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    with server, pytest.raises(errors.ReadError, match="bytes before the shard's end"):
+        list(data(wds, f"http://127.0.0.1:{server.getsockname()[1]}/a.tar"))
+    thread.join()
+
+
+def test_a_command_leaves_nothing_behind(tmp_path: Path) -> None:
+    write_tar(tmp_path / "a.tar", [{"cls": b"1"}, {"cls": b"2"}])
+    said = tmp_path / "pid"
+    samples = iter(data(wds, f"pipe:sleep 600 & echo $! > {said}; cat {tmp_path}/a.tar; wait"))
+    assert next(samples)["cls"] == b"1"
+    samples.close()
+    for _ in range(100):
+        if not Path(f"/proc/{said.read_text().strip()}").exists():
+            return
+        time.sleep(0.1)
+    pytest.fail("the command's own process goes on")
+
+
+def test_a_size_that_is_a_lie_takes_no_memory(tmp_path: Path) -> None:
+    whole = bytearray(tar_bytes([{"cls": b"1"}]))
+    whole[124:136] = b"\x80" + (1 << 40).to_bytes(11, "big")
+    whole[148:156] = b" " * 8
+    whole[148:156] = b"%06o\0 " % sum(whole[:512])
+    (tmp_path / "a.tar").write_bytes(whole)
+    with pytest.raises(errors.DamagedError, match="the archive ends after"):
+        list(data(wds, str(tmp_path / "a.tar")))
+
+
 def test_the_handler_decides(tmp_path: Path, theirs: Any) -> None:
     """What the package tells its handler of, in the order of its samples."""
     cut, twice, gone = tmp_path / "0.tar", tmp_path / "1.tar", tmp_path / "2.tar"
@@ -291,10 +353,16 @@ def test_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         f"{tmp_path}/*.tar",
         f"file:{tmp_path}/a.tar",
         f"pipe:cat {tmp_path}/a.tar",
+        f"pipe:cat {tmp_path}/a.tar; exit 141",
     ):
         assert [sample["cls"] for sample in data(wds, urls)] == [b"1"], urls
     with pytest.raises(errors.ReadError, match="ended with"):
         list(data(wds, f"pipe:cat {tmp_path}/a.tar; exit 3"))
+    with pytest.raises(errors.NotFoundError, match="no file matches"):
+        data(wds, f"{tmp_path}/none-*.tar::{tmp_path}/a.tar")
+    write_tar(tmp_path / "a.tar#2", [{"cls": b"2"}])
+    stages = wds.SimpleShardList([f"{tmp_path}/a.tar#2"]), wds.tarfile_to_samples()
+    assert [sample["cls"] for sample in wds.DataPipeline(*stages)] == [b"2"]
     with pytest.raises(errors.UnsupportedError, match="ftp9"):
         list(data(wds, "ftp9://a.tar"))
     for bad in ("a.yaml", "a/", {}):
