@@ -17,6 +17,7 @@ from .._core import generators
 from .._core.machine import Machine
 from .._core.temporary_folder import temporary_folder
 from .._core.units import duration
+from .._loader.ranks import ranks_here
 from ..errors import OptionError
 from . import isolation
 from .anatomy import take_apart
@@ -135,7 +136,18 @@ def _diagnosed(
         if os.path.exists(isolation.asked):
             facts.notes.append(_FORKED)
     _say_how_long(facts, seconds, time.monotonic() - begin)
+    _say_whose(facts)
     return DoctorReport.of(facts, finding, remedies)
+
+
+def _say_whose(facts: Facts) -> None:
+    """The others' loops are theirs to measure: to ask them here would wait for a rank that has no doctor."""
+    ranks, rank = ranks_here()
+    if ranks > 1:
+        facts.notes.append(
+            f"this is rank {rank} of {ranks}: loader.stats(ranks=True), which every rank calls behind an "
+            "epoch, names the one that waits longest"
+        )
 
 
 def _make_batches_smaller(facts: Facts, most: float) -> None:

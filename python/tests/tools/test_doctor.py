@@ -587,6 +587,14 @@ def test_a_busy_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "this took 60 s instead of 10. The first batch came 4000 ms" in facts.notes[1]
 
 
+def test_one_of_several_ranks_is_told_how_to_find_the_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    loader = DataLoader(TensorDataset(torch.zeros(8, 2)), 4)
+    assert not any("rank" in note for note in gofast.doctor(loader, seconds=0.5).notes)
+    monkeypatch.setattr(diagnosis, "ranks_here", lambda: (4, 1))
+    notes = gofast.doctor(loader, seconds=0.5).notes
+    assert any(note.startswith("this is rank 1 of 4: loader.stats(ranks=True)") for note in notes)
+
+
 def _from_a_fork_server() -> int | None:
     multiprocessing.set_forkserver_preload([])  # the child's own: no need to wait for torch
     child = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(0,))
