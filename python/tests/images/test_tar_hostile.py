@@ -129,6 +129,13 @@ def test_changed_files_have_tarfiles_samples_or_are_errors(tmp_path: Path) -> No
     assert read > 150 and damaged > 100, (read, damaged)
 
 
-@pytest.mark.full
-def test_many_changed_files(tmp_path: Path) -> None:
-    compare(range(1000, 21_000), tmp_path / "a.tar")
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(1000, 5000), marks=pytest.mark.full),
+        pytest.param(range(5000, 105_000), marks=[pytest.mark.soak, pytest.mark.timeout(3600)]),
+    ],
+    ids=len,
+)
+def test_many_changed_files(seeds: range, tmp_path: Path) -> None:
+    compare(seeds, tmp_path / "a.tar")
