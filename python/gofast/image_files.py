@@ -358,12 +358,14 @@ class ImageFiles(VisionDataset):
             label: the column of labels, or None: there are none. Names of a ClassLabel become ``classes``.
             transform: called with a PIL image of mode RGB.
             target_transform: called with the label.
-            classes, label_type: as of :meth:`from_csv`.
+            classes: as of :meth:`from_csv`; the names of a ClassLabel are found among them.
+            label_type: as of :meth:`from_csv`.
             options: as of :meth:`gofast.TFRecordDataset.images`.
 
         Raises:
             gofast.errors.FormatError: a file is neither Parquet nor Arrow.
-            gofast.errors.SchemaError: no such column, or one of other values.
+            gofast.errors.SchemaError: no such column, or one of other values; files with other class names.
+            gofast.errors.UnknownLabelError: a label is none of ``classes``.
             gofast.errors.MissingValueError: a picture or label is null. A path instead of bytes counts as
                 null.
             gofast.errors.UnsupportedError: pictures are compressed otherwise.
