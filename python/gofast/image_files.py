@@ -378,30 +378,17 @@ class ImageFiles(VisionDataset):
             >>> train.classes[label]
             'coast'
         """
-        from .table import TableDataset
+        from .table_pictures import labels_beside
 
         records = TFRecordIndex.of_table(paths, image)
         if label is None:
             return cls._of_records(
                 listing_of(records, image, None), False, transform, target_transform, options
             )
-        files, names = records.asked.paths, records.class_names(label)
-        own = None if names is None else classes  # a table has texts for them, or numbers
-        table: Any = TableDataset(
-            files, columns=[], label=label, classes=classes if names is None else None, label_type=label_type
-        )
-        labels, every, class_to_idx = table.targets.numpy(), table.classes, table.class_to_idx
-        if names is not None and labels.dtype.kind == "i":
-            every, class_to_idx = names, dict(zip(names, range(len(names)), strict=True))
-            if own is not None:
-                known, class_to_idx = dict(enumerate(names)), numbered(own)
-                told = [known.get(number, number) for number in labels.tolist()]
-                labels = np.array(numbers(told, class_to_idx, records.places()), np.int64)
-                every = in_order(class_to_idx)
-        made = cls._of_records(
-            listing_beside(records, image, labels), True, transform, target_transform, options
-        )
-        made.classes, made.class_to_idx = every, class_to_idx
+        labels, names, class_to_idx = labels_beside(records, label, classes, label_type)
+        listing = listing_beside(records, image, labels)
+        made = cls._of_records(listing, True, transform, target_transform, options)
+        made.classes, made.class_to_idx = names, class_to_idx
         return made
 
     @classmethod

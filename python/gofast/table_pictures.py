@@ -6,20 +6,25 @@ import copy
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from . import errors
 from ._core.arguments import checked
 from ._core.tfrecord_index import TFRecordIndex
+from ._images.labels import numbers
 from ._images.listing import Listing
 from ._images.pictures_with_rows import PicturesWithRows
 from ._images.record_files import listing_of
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
 from ._images.vision_dataset import VisionDataset
-from ._loader.classes import Classes, LabelType
+from ._loader.classes import Classes, LabelType, in_order, numbered
 from .table import TableDataset
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _LONGEST = 1 << 20  # characters of a first line
 
@@ -117,6 +122,32 @@ def labels_file(
         vectors = table.targets.to(torch.float32).reshape(len(table), -1)
         return paths, vectors, dict(zip(several, range(len(several)), strict=True))
     return paths, None if label is None else table.targets.tolist(), table.class_to_idx
+
+
+def labels_beside(
+    records: TFRecordIndex, label: str, classes: Classes | None, label_type: LabelType
+) -> tuple[npt.NDArray[Any], list[Any] | None, dict[Any, int] | None]:
+    """The labels, the classes and their numbers of files of pictures: see ``ImageFiles.from_parquet``.
+
+    A table numbers texts. Where there are numbers with names, ``classes`` are among the names.
+    """
+    names = None if label_type == "float" else records.class_names(label)
+    table = TableDataset(
+        records.asked.paths,
+        columns=[],
+        label=label,
+        classes=classes if names is None else None,
+        label_type=label_type,
+    )
+    labels = table.targets.numpy()
+    if names is None or labels.dtype.kind != "i":
+        return labels, table.classes, table.class_to_idx
+    if classes is None:
+        return labels, names, {name: number for number, name in enumerate(names)}
+    known, class_to_idx = dict(enumerate(names)), numbered(classes)
+    told = [known.get(number, number) for number in labels.tolist()]
+    wanted = numbers(told, class_to_idx, records.places())
+    return np.array(wanted, np.int64), in_order(class_to_idx), class_to_idx
 
 
 def _first_line(file: str, wanted: Sequence[str]) -> tuple[str | None, dict[str, str]]:

@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 74_033,
-    "lines: tests": 59_867,
+    "lines: library": 74_042,
+    "lines: tests": 59_871,
     "lines: benchmarks": 8_500,
 }
 

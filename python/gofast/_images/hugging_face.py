@@ -16,7 +16,6 @@ from .._loader.native_dataset import SURROUNDINGS
 # By module and name: `datasets` is not imported for this, and a script may have a module of that name.
 _CLASSES = {("datasets.arrow_dataset", "Dataset"), ("datasets.iterable_dataset", "IterableDataset")}
 _SECONDS = "SLEEP_TIME_ON_THREADS_SHUTDOWN"
-_lock = threading.Lock()
 
 
 def _is_theirs(dataset: object) -> bool:
@@ -52,13 +51,13 @@ class _Later:
     """
 
     def __init__(self) -> None:
-        self.due, self._inside = 0.0, 0
+        self.due, self._inside, self._lock = 0.0, 0, threading.Lock()
         self._seconds: Any = None
 
     def begin(self) -> None:
         """Their code runs."""
         config = sys.modules.get("datasets.config")
-        with _lock:
+        with self._lock:
             self._inside += 1
             if self._inside == 1:
                 self._seconds = getattr(config, _SECONDS, None)
@@ -67,15 +66,14 @@ class _Later:
 
     def end(self) -> None:
         """It returns."""
-        with _lock:
+        with self._lock:
             self._inside -= 1
             if self._inside == 0 and self._seconds:
                 setattr(sys.modules["datasets.config"], _SECONDS, self._seconds)
 
     def forked(self) -> None:
         """This is a child: other threads of its parent may have had the lock, and were within."""
-        global _lock
-        _lock = threading.Lock()
+        self._lock = threading.Lock()
 
     def __index__(self) -> int:
         """What `time.sleep` asks for."""

@@ -66,7 +66,7 @@ class making:
         _here.places = self._before
 
 
-class SharedBatches:
+class StackedBatches:
     """Batches that a user's code stacks: in memory that is used again, and that a worker's parent maps.
 
     As a context it is for this thread.
@@ -109,13 +109,13 @@ class SharedBatches:
 
 def shares_batches() -> bool:
     """Whether what this thread stacks goes to the parent process without a copy."""
-    batches: SharedBatches | None = getattr(_here, "batches", None)
+    batches: StackedBatches | None = getattr(_here, "batches", None)
     return batches is not None and batches.are_sent
 
 
 def empty_batch(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Memory for a batch of samples: `torch.empty`, where a loader makes batches in memory of its own."""
-    batches: SharedBatches | None = getattr(_here, "batches", None)
+    batches: StackedBatches | None = getattr(_here, "batches", None)
     return torch.empty(shape, dtype=dtype, device="cpu") if batches is None else batches.empty(shape, dtype)
 
 

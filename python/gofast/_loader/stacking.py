@@ -26,7 +26,7 @@ from .._core.numbers import NAMES
 from .batch_memory import BatchMemory, MemoryBlock
 from .getitems import is_ours
 from .native_dataset import surroundings
-from .sample_memory import SampleMemory, SharedBatches, making
+from .sample_memory import SampleMemory, StackedBatches, making
 from .shared import can_share
 
 # Smaller batches are torch's: its allocator has used their memory before.
@@ -88,7 +88,7 @@ class Stacking:
     def batches(self) -> AbstractContextManager[None]:
         """A context: a user's function stacks batches in this process."""
         blocks = self.memory()
-        return nullcontext() if blocks is None else SharedBatches(blocks, _LEAST_BYTES)
+        return nullcontext() if blocks is None else StackedBatches(blocks, _LEAST_BYTES)
 
     def memory(self) -> BatchMemory | None:
         """The blocks of this process; None where torch's memory must do."""
@@ -139,13 +139,13 @@ class SharedCollate:
 
     def __init__(self, stacking: Stacking, function: Callable[[Any], Any]) -> None:
         self._stacking, self._function = stacking, function
-        self._batches: SharedBatches | None = None
+        self._batches: StackedBatches | None = None
 
     def begin(self) -> None:
         """A worker begins."""
         memory = self._stacking.memory()
         if memory is not None and memory.shared:
-            self._batches = SharedBatches(memory, _LEAST_SHARED)
+            self._batches = StackedBatches(memory, _LEAST_SHARED)
             self._batches.begin()
 
     def __call__(self, rows: Any) -> Any:

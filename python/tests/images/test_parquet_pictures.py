@@ -293,6 +293,10 @@ def test_classes_of_other_files(tmp_path: Path) -> None:
     turned = gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", classes=["a", "other", "b"])
     assert turned.targets == [(2, 0)[number] for number in train.targets]
     assert turned.classes == ["a", "other", "b"]
+    as_floats = gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", label_type="float")
+    assert as_floats.classes is None and as_floats.targets == [float(number) for number in train.targets]
+    with pytest.raises(errors.GofastError, match="classes"):  # which numbers have none
+        gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", classes=["b", "a"], label_type="float")
     with pytest.raises(errors.UnknownLabelError, match="'b'"):
         gofast.ImageFiles.from_parquet(tmp_path / "a.parquet", classes=["a"])
     names = json.loads(NAMES["huggingface"])
