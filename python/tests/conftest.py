@@ -1,4 +1,4 @@
-"""What many tests share: a adapter for a GPU, tests that are repeated with it, some of many parameters."""
+"""What many tests share: a stand-in for a GPU, tests that are repeated with it, some of many parameters."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import random
 import shutil
 import signal
 import warnings
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -28,6 +30,15 @@ multiprocessing.set_forkserver_preload(["torch", "torchvision"])
 # Torch waits so long, else 5 s, for each worker of an iterator that only the collector finds, as behind an
 # error that a test keeps: the queue that would tell the worker is gone by then.
 torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 0.5
+
+
+@pytest.fixture(autouse=True)
+def _seeded(request: pytest.FixtureRequest) -> None:
+    """Draws are a test's own: they do not depend on the tests before it."""
+    seed = zlib.crc32(request.node.nodeid.encode())
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
 
 
 @pytest.fixture
@@ -73,7 +84,7 @@ def standin_library(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     if built := os.environ.get("GOFAST_STANDIN"):
         return pathlib.Path(built)
     if shutil.which("gcc") is None:
-        pytest.skip("gcc builds the adapter for a GPU, and is not here")
+        pytest.skip("gcc builds the stand-in for a GPU, and is not here")
     base = tmp_path_factory.getbasetemp()
     return standin.build(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
 

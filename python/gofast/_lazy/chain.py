@@ -136,15 +136,25 @@ def fill(x: int, y: int, width: int, height: int, colour: Sequence[int]) -> byte
     return _OPERATION.pack(_FILL, x, y, width, height) + _more(_COLOUR.pack(*colour, 0))
 
 
-# What the core does to every picture. It refuses some transforms and blurs.
+# What the core does to every picture. It refuses some transforms, and blurs by a radius out of its range.
 _CERTAIN = {_CROP, _RESIZE, _RESIZE_PART, _TURN, _GREY, _TABLE, _ENHANCE, _LEVELS, _PAD, _FILL, _MORE}
 _MOST_CERTAIN = 1 << 14  # a side
+_MOST_BLURRED = 1 << 12  # a radius; box_blur.c takes four times that
 
 
 def is_certain(chain: bytes, size: tuple[int, int]) -> bool:
     """Whether the core certainly does it to a picture of that size."""
-    kinds = {kind for kind, *_ in _OPERATION.iter_unpack(chain)}
-    return max(size) <= _MOST_CERTAIN and kinds <= _CERTAIN
+    if max(size) > _MOST_CERTAIN:
+        return False
+    for at in range(0, len(chain), _OPERATION.size):
+        kind = _KIND.unpack_from(chain, at)[0]
+        if kind == _BLUR:
+            _, x, y, *_ = _BLURRED.unpack_from(chain, at)
+            if not (0 <= x <= _MOST_BLURRED and 0 <= y <= _MOST_BLURRED):
+                return False
+        elif kind not in _CERTAIN:
+            return False
+    return True
 
 
 # -- the same by Pillow: of a picture, the words of an operation, and what more it has
