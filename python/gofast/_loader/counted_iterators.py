@@ -150,10 +150,10 @@ class _Counting(_BaseDataLoaderIter):
 
     @_collate_fn.setter
     def _collate_fn(self, function: Any) -> None:
-        # Where torch makes no batches, the rows are a list of the dataset's own.
+        # Where torch makes no batches, the rows are a list of the dataset's own, or its iterator stacks them.
         if self._batched and function is default_collate:
             function = self._stacking
-        elif self._batched and self._num_workers:
+        elif self._num_workers and (self._batched or isinstance(self._dataset, IterableDataset)):
             function = SharedCollate(self._stacking, function)
         self._collates = function
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import PIL.Image
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, get_worker_info
 from torchvision import transforms as T
 
 import gofast
@@ -98,7 +98,7 @@ class Keeps:
 
 
 def called(value: Any) -> str:
-    return value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__)
+    return str(value) if isinstance(value, str | int) else getattr(value, "__name__", type(value).__name__)
 
 
 FUNCTIONS = [stack, in_a_dict, nested, in_place, twice, with_view, looked_at, not_stacked, Keeps()]
@@ -140,6 +140,43 @@ def test_what_crosses_as_a_ticket(
     monkeypatch.setattr(shared, "_rebuild", counted)
     count = len(batches(gofast.DataLoader, Own(paths, True), 2, collate))
     assert len(tickets) == each * count
+
+
+class Stacks(IterableDataset[Any]):
+    """It makes its own batches, as webdataset's `batched` does, so many ahead, and yields one twice."""
+
+    def __init__(self, paths: list[str], ours: bool, collate: Any, ahead: int) -> None:
+        self.rows, self.collate, self.ahead = Own(paths, ours), collate, ahead
+
+    def __iter__(self) -> Iterator[Any]:
+        first, made = None, list[Any]()
+        info = get_worker_info()
+        for i in range(info.id, len(self.rows) // BATCH, info.num_workers):
+            made.append(self.collate([self.rows[i * BATCH + j] for j in range(BATCH)]))
+            first = first or made[:1]
+            if len(made) > self.ahead:
+                yield made.pop(0)
+        yield from made + (first or [])
+
+
+@pytest.mark.parametrize(
+    ("collate", "ahead"),
+    [(stack, 0), (in_a_dict, 2), (nested, 0), (twice, 0), (with_view, 2), (Keeps(), 0), (Keeps(), 2)],
+    ids=called,
+)
+def test_iterators_stack_as_torchs(
+    paths: list[str], collate: Any, ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tickets: list[Any] = []
+    rebuild = shared._rebuild
+    monkeypatch.setattr(shared, "_rebuild", lambda *ticket: tickets.append(ticket) or rebuild(*ticket))
+    both = []
+    for ours, kind in ((False, DataLoader), (True, gofast.DataLoader)):
+        torch.manual_seed(3)
+        both.append([*kind(Stacks(paths, ours, collate, ahead), None, num_workers=2)])
+    assert difference(both[1], both[0]) == ""
+    if collate is stack and not ahead:
+        assert len(tickets) == COUNT // BATCH, "what is yielded again is copied"
 
 
 def test_a_worker_init_fn_is_called(paths: list[str], tmp_path: Path) -> None:
