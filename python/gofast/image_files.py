@@ -287,7 +287,7 @@ class ImageFiles(VisionDataset):
     def from_tar(
         cls: type[Self],
         paths: Paths,
-        image: str = "jpg;jpeg;png",
+        image: str = "jpg;jpeg;png;ppm;bmp;pgm;tif;tiff;webp",
         label: str | Sequence[str] | None = "cls",
         transform: Callable[[Any], Any] | None = None,
         *,
@@ -306,7 +306,7 @@ class ImageFiles(VisionDataset):
             image: the suffixes of pictures. Each sample must have one; of several, the first counts.
             label: a suffix, or None: no labels. ``"txt"`` and its kin are text, ``"json"`` is what json makes
                 of it, and ``"json:a.b"`` one value in it. Any other is a whole number. A list of suffixes
-                gives tuples.
+                gives tuples. Shards of ``gofast shard`` also say what the classes are called: ``classes``.
             transform: called with a PIL image of mode RGB.
             target_transform: called with the label.
             options: as of :meth:`gofast.TFRecordDataset.images`. With any ``on_error`` but ``"raise"``, a
@@ -325,8 +325,11 @@ class ImageFiles(VisionDataset):
             >>> image, label = train[0]
         """
         partial = options.get("on_error", "raise") != "raise"
-        listing = listing_of_tar(paths, image, label, partial)
-        return cls._of_records(listing, label is not None, transform, target_transform, options)
+        listing, names = listing_of_tar(paths, image, label, partial)
+        made = cls._of_records(listing, label is not None, transform, target_transform, options)
+        if names is not None:
+            made.classes, made.class_to_idx = names, {name: number for number, name in enumerate(names)}
+        return made
 
     @classmethod
     @checked

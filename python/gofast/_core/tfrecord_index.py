@@ -343,7 +343,7 @@ class TFRecordIndex:
 def _class_names(features: str, column: str) -> list[str] | None:
     try:
         names = json.loads(features)["info"]["features"][column]["names"]
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return None
     return names if isinstance(names, list) and all(isinstance(one, str) for one in names) else None
 

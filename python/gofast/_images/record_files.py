@@ -147,8 +147,12 @@ def listing_of(records: TFRecordIndex, image: str, label: str | None) -> Listing
     return Listing(RecordFiles(records, image, label))
 
 
-def listing_of_tar(paths: Paths, image: str, label: str | Sequence[str] | None, partial: bool) -> Listing:
-    """The listing of the pictures and labels of tar files; see :meth:`gofast.ImageFiles.from_tar`.
+def listing_of_tar(
+    paths: Paths, image: str, label: str | Sequence[str] | None, partial: bool
+) -> tuple[Listing, list[str] | None]:
+    """The listing of the pictures and labels of tar files, and the names of the labels, where there are any.
+
+    See :meth:`gofast.ImageFiles.from_tar`.
 
     Raises:
         OptionError: a suffix is none.
@@ -163,10 +167,10 @@ def listing_of_tar(paths: Paths, image: str, label: str | Sequence[str] | None, 
     number = names[0] if labels and not several and _maker(labels[0]) is None else ""
     records = TFRecordIndex.of_tar(paths, [image, *names], number, partial)
     if not labels or number:
-        return listing_of(records, image, number or None)
+        return listing_of(records, image, number or None), records.class_names(number) if number else None
     columns = [_labels(records, name) for name in labels]
     values = list(zip(*columns, strict=True)) if several else columns[0]
-    return Listing(RecordFiles(records, _one(records, image, "byte").name, None), "", values)
+    return Listing(RecordFiles(records, _one(records, image, "byte").name, None), "", values), None
 
 
 def _labels(records: TFRecordIndex, label: str) -> list[Any]:
