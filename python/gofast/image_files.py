@@ -22,7 +22,7 @@ from ._images.labels import matched, numbers
 from ._images.listing import Listing
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
-from ._images.record_files import listing_beside, listing_of, listing_of_tar
+from ._images.record_files import listing_beside, listing_of, listing_of_mds, listing_of_tar
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
 from ._images.vision_dataset import VisionDataset
 from ._loader.batch_source import Output
@@ -333,6 +333,46 @@ class ImageFiles(VisionDataset):
 
     @classmethod
     @checked
+    def from_mds(
+        cls: type[Self],
+        path: str | Path,
+        image: str = "image",
+        label: str | None = "class",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        target_transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """The pictures of mosaicml-streaming's MDS shards, in their order: (picture, label).
+
+        The package `streaming` is not needed. Pictures are read where they lie in the shards. Errors and
+        ``paths`` call samples ``file[0]``, ``file[1]`` and so on.
+
+        Args:
+            path: a folder with shards on this machine, not compressed, or its ``index.json``.
+            image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``.
+            label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
+                (``str``); None: there are none.
+            transform: called with a PIL image of mode RGB, which `streaming` would not make of a grey one.
+            target_transform: called with the label.
+            options: as of :meth:`gofast.TFRecordDataset.images`.
+
+        Raises:
+            gofast.errors.DamagedError: a shard or the index is not what it says.
+            gofast.errors.UnsupportedError: a shard is compressed, or a column encoded otherwise.
+            gofast.errors.SchemaError: no such column, or a text that is not UTF-8.
+            gofast.errors.MissingValueError: some shards lack a column.
+            gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
+
+        Example:
+            >>> train = gofast.ImageFiles.from_mds("shards", label="label", transform=T.ToTensor())
+            >>> image, label = train[0]
+        """
+        listing = listing_of_mds(os.path.expanduser(os.fspath(path)), image, label)
+        return cls._of_records(listing, label is not None, transform, target_transform, options)
+
+    @classmethod
+    @checked
     def from_parquet(
         cls: type[Self],
         paths: Paths,
@@ -403,7 +443,7 @@ class ImageFiles(VisionDataset):
         target_transform: Callable[[Any], Any] | None,
         options: dict[str, Any],
     ) -> Self:
-        """Pictures of :meth:`from_tar`, :meth:`from_parquet` and :meth:`gofast.TFRecordDataset.images`."""
+        """Pictures of records: of the methods above, and of :meth:`gofast.TFRecordDataset.images`."""
         if options.get("return_path") or "loader" in options:
             raise errors.OptionError("pictures of records have no path, for loader= and return_path=")
         made = cls.__new__(cls)

@@ -27,7 +27,7 @@ type Options struct {
 	Paths       []string `json:"paths"`
 	Features    []string `json:"features"`    // names; null: all
 	Compression string   `json:"compression"` // of whole files: "", "gzip" or "zlib"
-	Form        string   `json:"form"`        // of the files: "", TFRecord, Tar, or Table
+	Form        string   `json:"form"`        // of the files: "", TFRecord, Tar, Table or MDS
 	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
 	Threads     int      `json:"threads"`
@@ -192,7 +192,7 @@ func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) 
 	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
 		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, o.memory)
-		if form := map[string]func(context.Context, *file) error{Tar: o.tarColumns, Table: o.tableColumns}[o.Form]; form != nil {
+		if form := map[string]func(context.Context, *file) error{Tar: o.tarColumns, Table: o.tableColumns, MDS: o.mdsColumns}[o.Form]; form != nil {
 			if err := form(ctx, f); err != nil {
 				return err
 			}

@@ -24,6 +24,7 @@ from .. import errors
 from . import engine, tfrecord_operations
 from .cache_folder import own_index
 from .descriptors import OwnedDescriptors
+from .mds_shards import MDSShard
 from .patterns import Paths, files_of
 from .stamp import Stamp
 from .tfrecord_operations import Feature, RecordsMade
@@ -56,7 +57,7 @@ class RecordsOptions(NamedTuple):
     features: list[str] | None
     compression: str
     kept: str | None
-    form: Literal["", "tar", "table"] = ""
+    form: Literal["", "tar", "table", "mds"] = ""
     label: str = ""
     partial: bool = False
 
@@ -170,6 +171,24 @@ class TFRecordIndex:
             DamagedError, UnsupportedError, LimitError: see ``find.go`` of both formats.
         """
         return cls._made(RecordsOptions(files_of(paths), [image], "", None, "table"))
+
+    @classmethod
+    def of_mds(cls, shards: Sequence[MDSShard], features: Sequence[str]) -> TFRecordIndex:
+        """Finds the values of columns in shards of mosaicml-streaming: a sample is a record.
+
+        Raises:
+            NotFoundError, ReadError: a file.
+            DamagedError: one is not what it says, or what the folder's index says of it.
+            UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/mds.go``.
+        """
+        names, paths = list(dict.fromkeys(features)), [shard.path for shard in shards]
+        made = cls._made(RecordsOptions(paths, names, "", None, "mds"))
+        for shard, stamp, file in zip(shards, made._stamps, made._schema["files"], strict=True):
+            if (file["records"], stamp.size) != (shard.samples, shard.bytes):
+                has = f"{many(file['records'], 'sample')} in {stamp.size} bytes"
+                said = f"{shard.path}: it has {has}, and index.json says {shard.samples} in {shard.bytes}"
+                raise errors.DamagedError(said).at(path=shard.path)
+        return made
 
     @classmethod
     def _made(cls, asked: RecordsOptions) -> TFRecordIndex:

@@ -16,7 +16,7 @@ class RecordsRequest(TypedDict):
     paths: list[str]
     features: list[str] | None
     compression: str
-    form: Literal["", "tar", "table"]
+    form: Literal["", "tar", "table", "mds"]
     label: str
     partial: bool
     threads: int

@@ -1,0 +1,176 @@
+"""ImageFiles.from_mds: the pictures and labels that were written, or an error that names file and offset."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader
+from torchvision import transforms as T
+
+import gofast
+from gofast import errors
+from gofast._core.mds_shards import MDSShard
+from gofast._core.tfrecord_index import TFRecordIndex
+from mds import mds_bytes, read_mds, write_mds
+from picture_files import contents
+from same import difference
+
+TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
+COLUMNS = {"image": "jpeg", "class": "int", "name": "str", "zebra": "bytes"}
+PICTURES = contents(13)
+
+
+def samples(columns: dict[str, str] = COLUMNS) -> list[dict[str, Any]]:
+    """Some for each encoding."""
+    values: dict[str, Any] = {"jpeg": lambda i: PICTURES[i], "str": lambda i: f"ä{i}".encode()}
+    values |= {"bytes": lambda i: b"z" * i, "png": lambda i: PICTURES[i]}
+    return [
+        {name: values.get(form, lambda i: 100 - i)(i) for name, form in columns.items()}
+        for i in range(len(PICTURES))
+    ]
+
+
+def test_batches_are_those_of_pillow_and_torchvision(tmp_path: Path) -> None:
+    write_mds(tmp_path, COLUMNS, [samples()[:5], [], samples()[5:]])
+    dataset = gofast.ImageFiles.from_mds(tmp_path, transform=TRAIN)
+    assert dataset.paths == [
+        f"{tmp_path}/shard.0000{2 * (i > 4)}.mds[{i - 5 * (i > 4)}]" for i in range(len(PICTURES))
+    ]
+    torch.manual_seed(5)
+    got = [*gofast.DataLoader(dataset, batch_size=4, shuffle=True), torch.get_rng_state()]
+    torch.manual_seed(5)
+    order = [*DataLoader(range(13), batch_size=None, shuffle=True)]  # type: ignore[arg-type]
+    made = [(TRAIN(Image.open(io.BytesIO(PICTURES[i])).convert("RGB")), 100 - int(i)) for i in order]
+    want = [*DataLoader(made, batch_size=4), torch.get_rng_state()]  # type: ignore[arg-type]
+    assert difference(got[:-1], want[:-1]) == ""
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.targets == dataset.targets and again.paths == dataset.paths
+
+
+@pytest.mark.parametrize(
+    ("label", "want"),
+    [
+        ("name", [f"ä{i}" for i in range(13)]),
+        ("class", [100 - i for i in range(13)]),
+        (None, None),
+    ],
+)
+def test_labels(tmp_path: Path, label: str | None, want: Any) -> None:
+    write_mds(tmp_path, COLUMNS, [samples()])
+    dataset = gofast.ImageFiles.from_mds(tmp_path / "index.json", label=label)
+    assert (dataset.targets if label else None) == want
+    assert [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("form", ["int", "int8", "int16", "int32", "uint8", "uint16", "uint32"])
+def test_whole_numbers(tmp_path: Path, form: str) -> None:
+    values = [0, 1, 127] + [-128, -1] * (form[0] == "i") + [255] * (form == "uint8")
+    values += [{"int": -(1 << 62), "uint32": (1 << 32) - 1, "int32": -(1 << 31)}.get(form, 3)]
+    rows = [{"a": value, "image": b"", "z": b"x"} for value in values]
+    write_mds(tmp_path, {"image": "bytes", "a": form, "z": "pkl"}, [rows])
+    assert gofast.ImageFiles.from_mds(tmp_path, label="a").targets == values
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    write_mds(tmp_path, COLUMNS, [samples()])
+    shard, whole = tmp_path / "shard.00000.mds", mds_bytes(COLUMNS, samples())
+    index = json.loads((tmp_path / "index.json").read_text())
+
+    def refused(kind: type[errors.GofastError], said: str, **given: Any) -> errors.GofastError:
+        with pytest.raises(kind, match=said) as error:
+            gofast.ImageFiles.from_mds(tmp_path, **given)
+        return error.value
+
+    refused(errors.SchemaError, "no record has a feature 'x'; the first one has 'class', 'image'", label="x")
+    refused(errors.SchemaError, "'int', and 'byte' is needed", image="class")
+    refused(errors.SchemaError, "UnicodeDecodeError", label="image")
+    first, last = (4 * (1 + at) for at in (0, 13))
+    for at, value, said in (
+        (0, (1 << 32) - 1, "4294967295 samples begin"),
+        (0, 12, "what the columns are"),
+        (first, len(whole) + 1, "the file at"),
+        (first + 8, 40, "sample 1 ends at 40"),
+        (first + 8, len(whole) + 9, "sample 1 ends at"),
+        (last, len(whole) - 1, "of a column's|behind|ends"),
+    ):
+        shard.write_bytes(whole[:at] + struct.pack("<I", value) + whole[at + 4 :])
+        error = refused(errors.DamagedError, said)
+        assert error.path == str(shard) and error.offset is not None, said
+    shard.write_bytes(whole + b"x")
+    assert "1 bytes before the file does" in str(refused(errors.DamagedError, "last sample"))
+    for old, new in ((b"[8, null", b"[4, null"), (b"[8, null", b"[0, null"), (b"[8, null", b"[null,8 ")):
+        assert old in whole
+        shard.write_bytes(whole.replace(old, new, 1))
+        refused(errors.DamagedError, "values of|column's|behind")
+    shard.write_bytes(whole.replace(b'"jpeg"', b'"pil" ', 1))
+    refused(errors.UnsupportedError, '"pil"')
+    shard.write_bytes(mds_bytes(COLUMNS, samples()[1:]))
+    refused(errors.DamagedError, "it has 12 samples in")
+    shard.unlink()
+    refused(errors.NotFoundError, "shard.00000.mds")
+    for change, kind in (
+        ({"format": "xsv"}, errors.UnsupportedError),
+        ({"compression": "zstd:3"}, errors.UnsupportedError),
+        ({"raw_data": {"basename": "../a.mds", "bytes": 1}}, errors.DamagedError),
+        ({"raw_data": {"basename": "/a.mds", "bytes": 1}}, errors.DamagedError),
+        ({"raw_data": None}, errors.DamagedError),
+        ({"samples": "3"}, errors.DamagedError),
+    ):
+        told = {"version": 2, "shards": [{**index["shards"][0], **change}]}
+        (tmp_path / "index.json").write_text(json.dumps(told))
+        assert refused(kind, "shard|index").path is not None
+    for text, kind in (
+        ("{", errors.DamagedError), ("[" * 99_999, errors.DamagedError), ("3", errors.DamagedError),
+        ('{"version": 3, "shards": []}', errors.UnsupportedError),
+        ('{"version": 2, "shards": []}', errors.NotFoundError),
+    ):  # fmt: skip
+        (tmp_path / "index.json").write_text(text)
+        assert refused(kind, "index").path == str(tmp_path / "index.json")
+    with pytest.raises(errors.NotFoundError):
+        gofast.ImageFiles.from_mds(tmp_path / "none")
+
+
+def test_changed_shards_are_read_as_they_say_or_refused(tmp_path: Path) -> None:
+    """400 files with a few other bytes: the samples that plain Python sees, or an error with its place."""
+    small = [{"image": b"p" * (i * 7), "class": i, "name": b"n", "zebra": b""} for i in range(4)]
+    whole, path = mds_bytes(COLUMNS, small), tmp_path / "a.mds"
+    refused = 0
+    for seed in range(400):
+        rng, data = random.Random(seed), bytearray(whole)
+        for _ in range(rng.randint(0, 2)):
+            at = rng.choice([rng.randrange(28), rng.randrange(len(data)), 4 * rng.randrange(7)])
+            match rng.randrange(4):
+                case 0:
+                    data[at] = rng.randrange(256)
+                case 1:
+                    data[at : at + 4] = struct.pack("<I", rng.choice([0, 1, 5, 255, 300, (1 << 32) - 1]))
+                case 2:
+                    del data[rng.randrange(len(data)) :]
+                    data += bytes(32)
+                case _:
+                    data[at] ^= 1
+        path.write_bytes(data)
+        want = read_mds(bytes(data))
+        try:
+            shard = MDSShard(str(path), 0 if want is None else len(want), len(data))
+            records = TFRecordIndex.of_mds([shard], ["image", "class"])
+            found = [records.columns[name] for name in ("image", "class")]
+            got = [(records.contents(found[0], i), found[1].of(i).tolist()) for i in range(records.count)]
+        except errors.GofastError as error:
+            assert error.path == str(path) and error.offset is not None, (seed, error)
+            assert want is None or isinstance(error, errors.UnsupportedError), (seed, error)
+            refused += 1
+            continue
+        assert want is not None, seed
+        if want and {"image", "class"} <= want[0].keys():
+            assert got == [([one["image"]], [one["class"]]) for one in want], seed
+    assert 150 < refused < 350
