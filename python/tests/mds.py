@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-WIDTHS = {"int": "q", "int8": "b", "int16": "h", "int32": "i", "uint8": "B", "uint16": "H", "uint32": "I"}
+WIDTHS = {
+    "int": "q",
+    "int64": "q",
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "uint8": "B",
+    "uint16": "H",
+    "uint32": "I",
+}
 Columns = dict[str, str]  # name: encoding
 
 

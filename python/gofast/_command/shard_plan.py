@@ -14,12 +14,13 @@ import numpy as np
 
 from .. import errors
 from .._core.permutation import Permutation
+from .._core.progress import Progress
 from .._core.regular_files import regular_file
 from .._core.stamp import Stamp
-from .._core.units import exact
+from .._core.units import exact, many
 from ..images import ImageFolder
 
-_MOST = (1 << 31) - 1  # bytes of a picture: no more go into a value of Parquet
+_MOST = 1 << 30  # bytes of a picture: it is held in memory, and a value of Parquet has less than twice that
 _FIXED = 4 << 10  # of a shard's own, beside the names of the classes
 _EACH = 3 * 512  # of a sample's own in a tar: two headers and the label; in Parquet it is less
 
@@ -66,18 +67,16 @@ class ShardPlan:
         self.skipped: list[errors.GofastError] = []
         order = np.arange(len(self.labels))
         there = np.ones(len(order), bool)
-        for number in range(len(order)):
-            try:
-                with regular_file(self.path(number)) as (_, info):
-                    self._stamps[number] = Stamp.of(info).content
-                if info.st_size > _MOST:
-                    said = f"{self.path(number)}: {exact(info.st_size)} are no picture"
-                    raise errors.LimitError(said).at(path=self.path(number))
-            except errors.GofastError as error:
-                if not skip:
-                    raise
-                self.skipped.append(error)
-                there[number] = False
+        with Progress(f"looking at {many(len(order), 'picture')}") as progress:
+            for number in range(len(order)):
+                try:
+                    self._stamps[number] = self._stamp(number)
+                except errors.GofastError as error:
+                    if not skip:
+                        raise
+                    self.skipped.append(error)
+                    there[number] = False
+                progress.update(number / len(order))
         if seed is not None:
             order = Permutation(len(order), seed).at(order)
         self.order = order[there[order]]
@@ -92,13 +91,20 @@ class ShardPlan:
             self.shards.append((first, behind))
             first = behind
 
+    def _stamp(self, number: int) -> tuple[int, int]:
+        path = self.path(number)
+        with regular_file(path) as (_, info):
+            if info.st_size > _MOST:
+                raise errors.LimitError(f"{path}: {exact(info.st_size)} are no picture").at(path=path)
+            return Stamp.of(info).content
+
     def path(self, number: int) -> str:
         """The file of a picture."""
         return str(self._folder._listing.path(number))
 
     def name(self, number: int) -> str:
         """The same within the folder."""
-        return os.path.relpath(self.path(number), self._folder.root)
+        return self.path(number).removeprefix(os.path.join(self._folder.root, ""))
 
     def fingerprint(self, shard: int) -> str:
         """What decides a shard's bytes, the content of its files by their stamps: sizes, and when written."""
@@ -129,8 +135,8 @@ class ShardPlan:
         """The bytes of a picture's file; raises as `pictures`."""
         path, size = self.path(number), int(self._stamps[number, 0])
         try:
-            with regular_file(path) as (fd, _), os.fdopen(os.dup(fd), "rb", 0) as file:
-                content = file.read(size + 1) or b""
+            with regular_file(path) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
+                content = file.read(size + 1)
                 same = Stamp.of(os.fstat(fd)).content == tuple(self._stamps[number].tolist())
         except errors.GofastError:
             raise

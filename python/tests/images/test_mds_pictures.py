@@ -71,7 +71,7 @@ def test_labels(tmp_path: Path, label: str | None, want: Any) -> None:
     assert [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("form", ["int", "int8", "int16", "int32", "uint8", "uint16", "uint32"])
+@pytest.mark.parametrize("form", ["int", "int64", "int8", "int32", "uint8", "uint16", "uint32"])
 def test_whole_numbers(tmp_path: Path, form: str) -> None:
     values = [0, 1, 127] + [-128, -1] * (form[0] == "i") + [255] * (form == "uint8")
     values += [{"int": -(1 << 62), "uint32": (1 << 32) - 1, "int32": -(1 << 31)}.get(form, 3)]
