@@ -12,6 +12,7 @@ import torch
 
 from . import errors
 from ._core.arguments import checked
+from ._core.mds_shards import shards_of
 from ._core.numbers import DType
 from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
@@ -22,7 +23,7 @@ from ._images.labels import matched, numbers
 from ._images.listing import Listing
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
-from ._images.record_files import listing_beside, listing_of, listing_of_mds, listing_of_tar
+from ._images.record_files import listing_beside, listing_of, listing_of_shards, listing_of_tar
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
 from ._images.vision_dataset import VisionDataset
 from ._loader.batch_source import Output
@@ -349,7 +350,8 @@ class ImageFiles(VisionDataset):
         ``paths`` call samples ``file[0]``, ``file[1]`` and so on.
 
         Args:
-            path: a folder with shards on this machine, not compressed, or its ``index.json``.
+            path: a folder with shards on this machine, or its ``index.json``. Compressed ones must lie there
+                unpacked.
             image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``.
             label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
                 (``str``); None: there are none.
@@ -368,7 +370,47 @@ class ImageFiles(VisionDataset):
             >>> train = gofast.ImageFiles.from_mds("shards", label="label", transform=T.ToTensor())
             >>> image, label = train[0]
         """
-        listing = listing_of_mds(os.path.expanduser(os.fspath(path)), image, label)
+        shards = shards_of(os.path.expanduser(os.fspath(path)), "mds")
+        listing = listing_of_shards(shards, image, label)
+        return cls._of_records(listing, label is not None, transform, target_transform, options)
+
+    @classmethod
+    @checked
+    def from_litdata(
+        cls: type[Self],
+        path: str | Path,
+        image: str = "image",
+        label: str | None = "class",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        target_transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """The pictures of litData's chunks, in their order: (picture, label).
+
+        The package `litdata` is not needed. All is as of :meth:`from_mds`, but for what is named here.
+
+        Args:
+            path: a folder with chunks on this machine, neither compressed nor encrypted, or its
+                ``index.json``.
+            image: the name of the pictures, which are JPEG, bytes or files: a key of the samples that were
+                optimized, such as ``"image"``; of tuples the position, ``"0"``. Dots stand between keys
+                within keys.
+            label: likewise of the labels, an int or a str; None: there are none.
+            transform: called with a PIL image of mode RGB.
+            target_transform: called with the label.
+            options: as of :meth:`gofast.TFRecordDataset.images`.
+
+        Raises:
+            gofast.errors.UnsupportedError: chunks are of another kind: newer versions of `litdata` write
+                rows of Arrow where no value is a picture.
+            gofast.errors.GofastError: as of :meth:`from_mds`.
+
+        Example:
+            >>> train = gofast.ImageFiles.from_litdata("chunks", transform=T.ToTensor())  # doctest: +SKIP
+        """
+        shards = shards_of(os.path.expanduser(os.fspath(path)), "litdata")
+        listing = listing_of_shards(shards, image, label)
         return cls._of_records(listing, label is not None, transform, target_transform, options)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""MDS shards as mosaicml-streaming writes them, written and read in plain Python: knows nothing of gofast."""
+"""MDS shards and litData's chunks, written in plain Python, and MDS read: knows nothing of gofast."""
 
 from __future__ import annotations
 
@@ -84,3 +84,22 @@ def read_mds(data: bytes) -> list[dict[str, Any]] | None:
     except (struct.error, ValueError, KeyError, TypeError):
         return None
     return made
+
+
+def lit_bytes(samples: Sequence[Sequence[bytes]]) -> bytes:
+    """A chunk of leaves."""
+    made = [b"".join([*(struct.pack("<I", len(leaf)) for leaf in leaves), *leaves]) for leaves in samples]
+    offsets = [*itertools.accumulate(map(len, made), initial=8 + 4 * len(made))]
+    return struct.pack(f"<I{len(offsets)}I", len(made), *offsets) + b"".join(made)
+
+
+def write_litdata(folder: Path, spec: Any, forms: Sequence[str], chunks: Sequence[Any]) -> None:
+    """A folder of chunks, and its index; spec is torch's pytree."""
+    folder.mkdir(exist_ok=True)
+    listed = []
+    for number, samples in enumerate(chunks):
+        (folder / f"chunk-0-{number}.bin").write_bytes(lit_bytes(samples))
+        listed.append({"chunk_size": len(samples), "filename": f"chunk-0-{number}.bin", "dim": None})
+    config = {"compression": None, "data_format": forms, "data_spec": json.dumps([1, spec])}
+    told = {"chunks": listed, "config": {**config, "encryption": None, "item_loader": "PyTreeLoader"}}
+    (folder / "index.json").write_text(json.dumps(told))

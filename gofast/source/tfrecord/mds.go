@@ -5,33 +5,50 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
-// MDS is the form of mosaicml-streaming's shards. A sample is a record, and its columns are features.
+// MDS is the form of mosaicml-streaming's shards, and LitData that of litData's chunks. A sample is a record, and its columns are
+// features.
 //
-// A shard is a number n, n+1 offsets, all uint32, the columns in JSON, and the samples. A sample is the lengths of its columns
-// that have no fixed one, uint32 each, and all columns' bytes.
-const MDS = "mds"
+// Both are a number n, n+1 offsets, all uint32, and the samples; between them a shard of MDS has its columns in JSON. A sample is
+// the lengths of its columns, uint32 each, and all columns' bytes. In MDS, columns of a fixed length have none there.
+const (
+	MDS     = "mds"
+	LitData = "litdata"
+)
 
-// mdsWidths are the bytes of a value, by how it is encoded; 0: each has its own length.
-var mdsWidths = map[string]int64{
-	"bytes": 0, "str": 0, "jpeg": 0, "png": 0,
-	"int": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4,
+// Leaf is a column of LitData, whose index says it.
+type Leaf struct {
+	Name     string `json:"name"`
+	Encoding string `json:"encoding"`
+	size     *int64 // of MDS; nil: each value has its own length
+}
+
+// mdsWidths are the bytes of a value, by form and by how it is encoded; 0: each has its own length.
+var mdsWidths = map[string]map[string]int64{
+	MDS: {
+		"bytes": 0, "str": 0, "jpeg": 0, "png": 0,
+		"int": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4,
+	},
+	LitData: {"bytes": 0, "str": 0, "jpeg": 0, "file": 0, "int": 8},
 }
 
 // mdsColumn is a column of a shard.
 type mdsColumn struct {
 	to       *column // nil: nobody asked for it
 	width    int64   // 0: each value has its own
+	told     bool    // samples say how long the value is
 	unsigned bool
 }
 
 // mdsFile reads a shard.
 type mdsFile struct {
+	form    string
 	w       window
 	count   int64
 	offsets int64 // where they stand
@@ -47,8 +64,8 @@ func (o *Options) mdsColumns(ctx context.Context, f *file) error {
 		return err
 	}
 	defer held.Close()
-	m := mdsFile{w: window{file: held, path: f.object.Path(), size: f.object.Stamp().Size}}
-	if err := m.open(ctx, f); err != nil {
+	m := mdsFile{form: o.Form, w: window{file: held, path: f.object.Path(), size: f.object.Stamp().Size}}
+	if err := m.open(ctx, f, o); err != nil {
 		return err
 	}
 	table := window{file: held, path: m.w.path, size: m.w.size} // offsets, while the other window is among samples
@@ -74,26 +91,60 @@ func (o *Options) mdsColumns(ctx context.Context, f *file) error {
 }
 
 // open reads what stands before the samples.
-func (m *mdsFile) open(ctx context.Context, f *file) *errs.Error {
+func (m *mdsFile) open(ctx context.Context, f *file, o *Options) *errs.Error {
 	m.offsets = 4
 	if m.w.size < 8 {
 		return m.fail(errs.ErrDamaged, 0, "the file has %d bytes: no shard has so few", m.w.size)
 	}
+	tail, err := m.w.bytes(ctx, m.w.size-8, 8)
+	if err != nil {
+		return err
+	}
+	rows := string(tail) == "LDARW01\x00"
 	head, err := m.w.bytes(ctx, 0, 8)
 	if err != nil {
 		return err
 	}
+	if rows && m.form == LitData || string(head) == "LDFZ01\x00\x00" {
+		return m.fail(errs.ErrUnsupported, 0, "rows of Arrow, or compressed frames, as litData writes since 0.2.70 where no column is a picture: only plain chunks are read")
+	}
 	m.count, m.begin = int64(binary.LittleEndian.Uint32(head)), int64(binary.LittleEndian.Uint32(head[4:]))
 	text := m.offsets + 4*(m.count+1)
 	if text > m.begin || m.begin > m.w.size {
-		return m.fail(errs.ErrDamaged, 0, "%d samples begin at %d: their offsets end at %d, and the file at %d: is this a shard of MDS?", m.count, m.begin, text, m.w.size)
+		return m.fail(errs.ErrDamaged, 0, "%d samples begin at %d: their offsets end at %d, and the file at %d: is this a shard?", m.count, m.begin, text, m.w.size)
 	}
+	leaves := o.Leaves
+	if m.form == MDS {
+		if leaves, err = m.leaves(ctx, text); err != nil {
+			return err
+		}
+	} else if m.begin > text {
+		return m.fail(errs.ErrDamaged, text, "%d bytes stand between the offsets and the samples", m.begin-text)
+	}
+	if len(leaves) > mostColumns {
+		return tooMany().At(m.w.path)
+	}
+	seen := map[string]bool{}
+	for _, leaf := range leaves {
+		if err := m.column(f, leaf, text); err != nil {
+			return err
+		}
+		if seen[leaf.Name] {
+			return m.fail(errs.ErrDamaged, text, "two columns are called %.200q", leaf.Name)
+		}
+		seen[leaf.Name] = true
+	}
+	return nil
+}
+
+// leaves are the columns that a shard of MDS says it has.
+func (m *mdsFile) leaves(ctx context.Context, text int64) ([]Leaf, *errs.Error) {
 	if m.begin-text > mostFeatures {
-		return m.fail(errs.ErrLimit, text, "%d bytes say what the columns are: at most %d do", m.begin-text, mostFeatures)
+		return nil, m.fail(errs.ErrLimit, text, "%d bytes say what the columns are: at most %d do", m.begin-text, mostFeatures)
 	}
 	told, err := m.w.bytes(ctx, text, m.begin-text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var s struct {
 		Names     []string `json:"column_names"`
@@ -101,36 +152,43 @@ func (m *mdsFile) open(ctx context.Context, f *file) *errs.Error {
 		Sizes     []*int64 `json:"column_sizes"`
 	}
 	if wrong := json.Unmarshal(told, &s); wrong != nil || !utf8.Valid(told) {
-		return m.fail(errs.ErrDamaged, text, "what the columns are cannot be read").Because(wrong)
-	}
-	if len(s.Names) > mostColumns {
-		return tooMany().At(m.w.path)
+		return nil, m.fail(errs.ErrDamaged, text, "what the columns are cannot be read").Because(wrong)
 	}
 	if len(s.Encodings) != len(s.Names) || len(s.Sizes) != len(s.Names) {
-		return m.fail(errs.ErrDamaged, text, "there are %d columns, %d encodings and %d sizes", len(s.Names), len(s.Encodings), len(s.Sizes))
+		return nil, m.fail(errs.ErrDamaged, text, "there are %d columns, %d encodings and %d sizes", len(s.Names), len(s.Encodings), len(s.Sizes))
 	}
-	f.first = s.Names[:min(len(s.Names), 100)]
+	made := make([]Leaf, len(s.Names))
 	for i, name := range s.Names {
-		made := mdsColumn{to: f.columns.named(name), unsigned: s.Encodings[i][:min(1, len(s.Encodings[i]))] == "u"}
-		if s.Sizes[i] == nil {
-			m.lengths += 4
-		} else if made.width = *s.Sizes[i]; made.width <= 0 {
-			return m.fail(errs.ErrDamaged, text, "the column %.200q has values of %d bytes", name, made.width)
-		}
-		if slices.Contains(s.Names[:i], name) {
-			return m.fail(errs.ErrDamaged, text, "two columns are called %.200q", name)
-		}
-		if made.to != nil {
-			width, known := mdsWidths[s.Encodings[i]]
-			if !known {
-				return m.fail(errs.ErrUnsupported, text, "the column %.200q is encoded as %.40q: of pictures bytes, jpeg and png are read, of labels str and whole numbers", name, s.Encodings[i]).InColumn(name)
-			}
-			if made.width != width {
-				return m.fail(errs.ErrDamaged, text, "the column %.200q, encoded as %q, has values of %d bytes", name, s.Encodings[i], made.width).InColumn(name)
-			}
-		}
-		m.columns = append(m.columns, made)
+		made[i] = Leaf{name, s.Encodings[i], s.Sizes[i]}
 	}
+	return made, nil
+}
+
+// column adds a column, the next one.
+func (m *mdsFile) column(f *file, leaf Leaf, text int64) *errs.Error {
+	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg"
+	c := mdsColumn{to: f.columns.named(leaf.Name), told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u")}
+	if len(f.first) < 100 {
+		f.first = append(f.first, leaf.Name)
+	}
+	if c.told {
+		m.lengths += 4
+	} else if c.width = *leaf.size; c.width <= 0 {
+		return m.fail(errs.ErrDamaged, text, "the column %.200q has values of %d bytes", leaf.Name, c.width)
+	}
+	if c.to != nil {
+		width, known := mdsWidths[m.form][encoding]
+		if !known {
+			return m.fail(errs.ErrUnsupported, text, "the column %.200q is encoded as %.40q: files of pictures are read, of labels str and whole numbers", leaf.Name, leaf.Encoding).InColumn(leaf.Name)
+		}
+		if m.form == LitData {
+			c.width = width
+		}
+		if c.width != width {
+			return m.fail(errs.ErrDamaged, text, "the column %.200q, encoded as %q, has values of %d bytes", leaf.Name, encoding, c.width).InColumn(leaf.Name)
+		}
+	}
+	m.columns = append(m.columns, c)
 	return nil
 }
 
@@ -147,11 +205,11 @@ func (m *mdsFile) sample(ctx context.Context, f *file, begin, end int64) *errs.E
 	lengths := slices.Clone(block) // of at most 16 kB; a number's place may be read in between
 	for _, c := range m.columns {
 		length := c.width
-		if length == 0 {
+		if c.told {
 			length, lengths = int64(binary.LittleEndian.Uint32(lengths)), lengths[4:]
 		}
-		if length > end-at {
-			return m.fail(errs.ErrDamaged, at, "sample %d ends after %d of a column's %d bytes", f.records, end-at, length)
+		if length > end-at || c.width > 0 && length != c.width {
+			return m.fail(errs.ErrDamaged, at, "sample %d ends after %d bytes, and a column has %d", f.records, end-at, length)
 		}
 		if c.to != nil {
 			if err := m.value(ctx, f, c, at, length); err != nil {
@@ -194,6 +252,6 @@ func (m *mdsFile) value(ctx context.Context, f *file, c mdsColumn, at, length in
 
 func (m *mdsFile) fail(kind error, at int64, format string, args ...any) *errs.Error {
 	e := fail(kind, format, args...)
-	e.Op = MDS
+	e.Op = m.form
 	return e.At(m.w.path).AtOffset(at)
 }

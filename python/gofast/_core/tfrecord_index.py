@@ -24,10 +24,10 @@ from .. import errors
 from . import engine, tfrecord_operations
 from .cache_folder import own_index
 from .descriptors import OwnedDescriptors
-from .mds_shards import MDSShard
+from .mds_shards import Shards
 from .patterns import Paths, files_of
 from .stamp import Stamp
-from .tfrecord_operations import Feature, RecordsMade
+from .tfrecord_operations import Feature, Leaf, RecordsMade
 from .units import many
 from .warn import warn
 
@@ -51,15 +51,17 @@ class RecordsOptions(NamedTuple):
         form: of the files; "": TFRecord.
         label: of tar files, the feature whose text is a whole number.
         partial: of tar files, what stands before damage is indexed.
+        leaves: of litData's chunks, the columns.
     """
 
     paths: list[str]
     features: list[str] | None
     compression: str
     kept: str | None
-    form: Literal["", "tar", "table", "mds"] = ""
+    form: Literal["", "tar", "table", "mds", "litdata"] = ""
     label: str = ""
     partial: bool = False
+    leaves: Sequence[Leaf] = ()
 
 
 class Column:
@@ -173,21 +175,20 @@ class TFRecordIndex:
         return cls._made(RecordsOptions(files_of(paths), [image], "", None, "table"))
 
     @classmethod
-    def of_mds(cls, shards: Sequence[MDSShard], features: Sequence[str]) -> TFRecordIndex:
-        """Finds the values of columns in shards of mosaicml-streaming: a sample is a record.
+    def of_shards(cls, shards: Shards, features: Sequence[str]) -> TFRecordIndex:
+        """Finds the values of columns in shards of mosaicml-streaming or litData: a sample is a record.
 
         Raises:
             NotFoundError, ReadError: a file.
             DamagedError: one is not what it says, or what the folder's index says of it.
             UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/mds.go``.
         """
-        names, paths = list(dict.fromkeys(features)), [shard.path for shard in shards]
-        made = cls._made(RecordsOptions(paths, names, "", None, "mds"))
-        for shard, stamp, file in zip(shards, made._stamps, made._schema["files"], strict=True):
-            if (file["records"], stamp.size) != (shard.samples, shard.bytes):
-                has = f"{many(file['records'], 'sample')} in {stamp.size} bytes"
-                said = f"{shard.path}: it has {has}, and index.json says {shard.samples} in {shard.bytes}"
-                raise errors.DamagedError(said).at(path=shard.path)
+        names = list(dict.fromkeys(features))
+        made = cls._made(RecordsOptions(shards.paths, names, "", None, shards.form, leaves=shards.leaves))
+        for path, samples, file in zip(shards.paths, shards.samples, made._schema["files"], strict=True):
+            if file["records"] != samples:
+                said = f"{path}: it has {many(file['records'], 'sample')}, and index.json says {samples}"
+                raise errors.DamagedError(said).at(path=path)
         return made
 
     @classmethod
@@ -202,6 +203,7 @@ class TFRecordIndex:
             "form": asked.form,
             "label": asked.label,
             "partial": asked.partial,
+            "leaves": list(asked.leaves),
             "threads": engine.threads(),
             "index": asked.kept or own or "",
         }

@@ -1,4 +1,4 @@
-"""Pictures that are a feature of records (TFRecord, tar, MDS, tables): extents of files, with labels."""
+"""Pictures that are a feature of records (TFRecord, tar, shards, tables): extents of files, with labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .. import errors
 from .._core import picture_operations
 from .._core.descriptors import OwnedDescriptors
-from .._core.mds_shards import mds_shards
+from .._core.mds_shards import Shards
 from .._core.memory import address_of
 from .._core.patterns import Paths
 from .._core.tfrecord_index import Column, TFRecordIndex
@@ -174,9 +174,9 @@ def listing_of_tar(
     return Listing(RecordFiles(records, _one(records, image, "byte").name, None), "", values), None
 
 
-def listing_of_mds(path: str, image: str, label: str | None) -> Listing:
-    """The listing of the pictures and labels of MDS shards; see :meth:`gofast.ImageFiles.from_mds`."""
-    records = TFRecordIndex.of_mds(mds_shards(path), [image] if label is None else [image, label])
+def listing_of_shards(shards: Shards, image: str, label: str | None) -> Listing:
+    """The listing of the pictures and labels of shards; see :meth:`gofast.ImageFiles.from_mds`."""
+    records = TFRecordIndex.of_shards(shards, [image] if label is None else [image, label])
     if label is None or records.column(label).kind != "byte":
         return listing_of(records, image, label)
     pictures = _one(records, image, "byte")

@@ -1,4 +1,4 @@
-"""ImageFiles.from_mds: the pictures and labels that were written, or an error that names file and offset."""
+"""ImageFiles.from_mds and from_litdata: what was written, or an error that names file and offset."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
-from gofast._core.mds_shards import MDSShard
+from gofast._core.mds_shards import Shards
 from gofast._core.tfrecord_index import TFRecordIndex
-from mds import mds_bytes, read_mds, write_mds
+from mds import lit_bytes, mds_bytes, read_mds, write_litdata, write_mds
 from picture_files import contents
 from same import difference
 
@@ -100,7 +100,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         (first, len(whole) + 1, "the file at"),
         (first + 8, 40, "sample 1 ends at 40"),
         (first + 8, len(whole) + 9, "sample 1 ends at"),
-        (last, len(whole) - 1, "of a column's|behind|ends"),
+        (last, len(whole) - 1, "a column has|behind|ends"),
     ):
         shard.write_bytes(whole[:at] + struct.pack("<I", value) + whole[at + 4 :])
         error = refused(errors.DamagedError, said)
@@ -110,11 +110,11 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     for old, new in ((b"[8, null", b"[4, null"), (b"[8, null", b"[0, null"), (b"[8, null", b"[null,8 ")):
         assert old in whole
         shard.write_bytes(whole.replace(old, new, 1))
-        refused(errors.DamagedError, "values of|column's|behind")
+        refused(errors.DamagedError, "values of|column has|behind")
     shard.write_bytes(whole.replace(b'"jpeg"', b'"pil" ', 1))
     refused(errors.UnsupportedError, '"pil"')
     shard.write_bytes(mds_bytes(COLUMNS, samples()[1:]))
-    refused(errors.DamagedError, "it has 12 samples in")
+    refused(errors.DamagedError, "it has 12 samples, and index.json says 13")
     shard.unlink()
     refused(errors.NotFoundError, "shard.00000.mds")
     for change, kind in (
@@ -161,8 +161,8 @@ def test_changed_shards_are_read_as_they_say_or_refused(tmp_path: Path) -> None:
         path.write_bytes(data)
         want = read_mds(bytes(data))
         try:
-            shard = MDSShard(str(path), 0 if want is None else len(want), len(data))
-            records = TFRecordIndex.of_mds([shard], ["image", "class"])
+            shards = Shards("mds", [str(path)], [0 if want is None else len(want)], [])
+            records = TFRecordIndex.of_shards(shards, ["image", "class"])
             found = [records.columns[name] for name in ("image", "class")]
             got = [(records.contents(found[0], i), found[1].of(i).tolist()) for i in range(records.count)]
         except errors.GofastError as error:
@@ -174,3 +174,73 @@ def test_changed_shards_are_read_as_they_say_or_refused(tmp_path: Path) -> None:
         if want and {"image", "class"} <= want[0].keys():
             assert got == [([one["image"]], [one["class"]]) for one in want], seed
     assert 150 < refused < 350
+
+
+LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
+
+
+def node(kind: str, children: list[Any], keys: list[str] | None = None) -> dict[str, Any]:
+    return {"type": f"builtins.{kind}", "context": json.dumps(keys), "children_spec": children}
+
+
+SPEC = node("dict", [LEAF, node("tuple", [LEAF, LEAF])], ["image", "more"])
+
+
+def leaves(i: int) -> list[bytes]:
+    return [PICTURES[i], struct.pack("<q", i - 3), f"ä{i}".encode()]
+
+
+def test_chunks_of_litdata(tmp_path: Path) -> None:
+    rows = [leaves(i) for i in range(13)]
+    write_litdata(tmp_path, SPEC, ["jpeg", "int", "str"], [rows[:5], rows[5:]])
+    dataset = gofast.ImageFiles.from_litdata(tmp_path, label="more.0", transform=T.ToTensor())
+    assert dataset.targets == [i - 3 for i in range(13)] and [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
+    assert gofast.ImageFiles.from_litdata(tmp_path, label="more.1").targets == [f"ä{i}" for i in range(13)]
+    for (picture, _), content in zip(dataset, PICTURES, strict=True):
+        assert torch.equal(picture, T.ToTensor()(Image.open(io.BytesIO(content)).convert("RGB")))
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.targets == dataset.targets and again.paths == dataset.paths
+    write_litdata(tmp_path, node("tuple", [LEAF, LEAF]), ["file:png", "tensor"], [[(PICTURES[0], b"x")]])
+    assert [*gofast.ImageFiles.from_litdata(tmp_path, "0", None)._listing.files.contents] == PICTURES[:1]  # type: ignore[misc]
+    with pytest.raises(errors.UnsupportedError, match='"tensor"'):
+        gofast.ImageFiles.from_litdata(tmp_path, "0", "1")
+
+
+def test_chunks_that_are_not_read(tmp_path: Path) -> None:
+    rows, forms = [leaves(i) for i in range(3)], ["jpeg", "int", "str"]
+    write_litdata(tmp_path, SPEC, forms, [rows])
+    chunk, whole = tmp_path / "chunk-0-0.bin", lit_bytes(rows)
+    index = json.loads((tmp_path / "index.json").read_text())
+
+    def refused(kind: type[errors.GofastError], said: str) -> errors.GofastError:
+        with pytest.raises(kind, match=said) as error:
+            gofast.ImageFiles.from_litdata(tmp_path, label="more.0")
+        return error.value
+
+    for data, kind, said in (
+        (whole + b"ARROW1LDARW01\0", errors.UnsupportedError, "rows of Arrow"),
+        (b"LDFZ01\0\0" + whole, errors.UnsupportedError, "compressed frames"),
+        (b"\xff" * 4 + whole[4:], errors.DamagedError, "4294967295 samples"),
+        (b"\2" + whole[1:], errors.DamagedError, "4 bytes stand between"),
+        (lit_bytes([[b"", b"1234", b""]]), errors.DamagedError, "a column has 4"),
+        (lit_bytes([[b"", b"12345678"]]), errors.DamagedError, "sample 0"),
+        (whole[:-1], errors.DamagedError, "sample 2 ends"),
+        (lit_bytes(rows[1:]), errors.DamagedError, "it has 2 samples, and index.json says 3"),
+    ):
+        chunk.write_bytes(data)
+        error = refused(kind, said)
+        assert error.path == str(chunk) and (error.offset is not None or "index.json" in said)
+    chunk.write_bytes(whole)
+    for change, kind in (
+        ({"compression": "zstd"}, errors.UnsupportedError), ({"encryption": {}}, None),
+        ({"encryption": {"a": 1}}, errors.UnsupportedError),
+        ({"item_loader": "Other"}, errors.UnsupportedError),
+        ({"data_format": ["jpeg", "int"]}, errors.DamagedError), ({"data_spec": None}, errors.DamagedError),
+        ({"data_spec": "[1, 2]"}, errors.DamagedError), ({"data_spec": "[" * 99_999}, errors.DamagedError),
+    ):  # fmt: skip
+        told = {**index, "config": {**index["config"], **change}}
+        (tmp_path / "index.json").write_text(json.dumps(told))
+        if kind is None:
+            assert len(gofast.ImageFiles.from_litdata(tmp_path, label=None)) == 3
+        else:
+            assert refused(kind, "index").path == str(tmp_path / "index.json")
