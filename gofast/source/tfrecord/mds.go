@@ -106,7 +106,7 @@ func (m *mdsFile) open(ctx context.Context, f *file, o *Options) *errs.Error {
 		return err
 	}
 	if rows && m.form == LitData || string(head) == "LDFZ01\x00\x00" {
-		return m.fail(errs.ErrUnsupported, 0, "rows of Arrow, or compressed frames, as litData writes since 0.2.70 where no column is a picture: only plain chunks are read")
+		return m.fail(errs.ErrUnsupported, 0, "rows of Arrow, or compressed frames, as newer versions of litData write them: only plain chunks are read")
 	}
 	m.count, m.begin = int64(binary.LittleEndian.Uint32(head)), int64(binary.LittleEndian.Uint32(head[4:]))
 	text := m.offsets + 4*(m.count+1)
