@@ -12,6 +12,7 @@ import torch
 
 from . import errors
 from ._core.arguments import checked
+from ._core.mds_shards import shards_of
 from ._core.numbers import DType
 from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
@@ -22,7 +23,7 @@ from ._images.labels import matched, numbers
 from ._images.listing import Listing
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
-from ._images.record_files import listing_beside, listing_of, listing_of_tar
+from ._images.record_files import listing_beside, listing_of, listing_of_shards, listing_of_tar
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader
 from ._images.vision_dataset import VisionDataset
 from ._loader.batch_source import Output
@@ -287,7 +288,7 @@ class ImageFiles(VisionDataset):
     def from_tar(
         cls: type[Self],
         paths: Paths,
-        image: str = "jpg;jpeg;png",
+        image: str = "jpg;jpeg;png;ppm;bmp;pgm;tif;tiff;webp",
         label: str | Sequence[str] | None = "cls",
         transform: Callable[[Any], Any] | None = None,
         *,
@@ -306,7 +307,7 @@ class ImageFiles(VisionDataset):
             image: the suffixes of pictures. Each sample must have one; of several, the first counts.
             label: a suffix, or None: no labels. ``"txt"`` and its kin are text, ``"json"`` is what json makes
                 of it, and ``"json:a.b"`` one value in it. Any other is a whole number. A list of suffixes
-                gives tuples.
+                gives tuples. Shards of ``gofast shard`` also say what the classes are called: ``classes``.
             transform: called with a PIL image of mode RGB.
             target_transform: called with the label.
             options: as of :meth:`gofast.TFRecordDataset.images`. With any ``on_error`` but ``"raise"``, a
@@ -325,7 +326,91 @@ class ImageFiles(VisionDataset):
             >>> image, label = train[0]
         """
         partial = options.get("on_error", "raise") != "raise"
-        listing = listing_of_tar(paths, image, label, partial)
+        listing, names = listing_of_tar(paths, image, label, partial)
+        made = cls._of_records(listing, label is not None, transform, target_transform, options)
+        if names is not None:
+            made.classes, made.class_to_idx = names, {name: number for number, name in enumerate(names)}
+        return made
+
+    @classmethod
+    @checked
+    def from_mds(
+        cls: type[Self],
+        path: str | Path,
+        image: str = "image",
+        label: str | None = "class",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        target_transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """The pictures of mosaicml-streaming's MDS shards, in their order: (picture, label).
+
+        The package `streaming` is not needed. Pictures are read where they lie in the shards. Errors and
+        ``paths`` call samples ``file[0]``, ``file[1]`` and so on.
+
+        Args:
+            path: a folder with shards on this machine, or its ``index.json``. Compressed ones must lie there
+                unpacked.
+            image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``.
+            label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
+                (``str``); None: there are none.
+            transform: called with a PIL image of mode RGB, which `streaming` would not make of a grey one.
+            target_transform: called with the label.
+            options: as of :meth:`gofast.TFRecordDataset.images`.
+
+        Raises:
+            gofast.errors.DamagedError: a shard or the index is not what it says.
+            gofast.errors.UnsupportedError: a shard is compressed, or a column encoded otherwise.
+            gofast.errors.SchemaError: no such column, or a text that is not UTF-8.
+            gofast.errors.MissingValueError: some shards lack a column.
+            gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
+
+        Example:
+            >>> train = gofast.ImageFiles.from_mds("shards", label="label", transform=T.ToTensor())
+            >>> image, label = train[0]
+        """
+        shards = shards_of(os.path.expanduser(os.fspath(path)), "mds")
+        listing = listing_of_shards(shards, image, label)
+        return cls._of_records(listing, label is not None, transform, target_transform, options)
+
+    @classmethod
+    @checked
+    def from_litdata(
+        cls: type[Self],
+        path: str | Path,
+        image: str = "image",
+        label: str | None = "class",
+        transform: Callable[[Any], Any] | None = None,
+        *,
+        target_transform: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """The pictures of litData's chunks, in their order: (picture, label).
+
+        The package `litdata` is not needed. All is as of :meth:`from_mds`, but for what is named here.
+
+        Args:
+            path: a folder with chunks on this machine, neither compressed nor encrypted, or its
+                ``index.json``.
+            image: the name of the pictures, which are JPEG, bytes or files: a key of the samples that were
+                optimized, such as ``"image"``; of tuples the position, ``"0"``. Dots stand between keys
+                within keys.
+            label: likewise of the labels, an int or a str; None: there are none.
+            transform: called with a PIL image of mode RGB.
+            target_transform: called with the label.
+            options: as of :meth:`gofast.TFRecordDataset.images`.
+
+        Raises:
+            gofast.errors.UnsupportedError: chunks are of another kind: newer versions of `litdata` write
+                rows of Arrow where no value is a picture.
+            gofast.errors.GofastError: as of :meth:`from_mds`.
+
+        Example:
+            >>> train = gofast.ImageFiles.from_litdata("chunks", transform=T.ToTensor())  # doctest: +SKIP
+        """
+        shards = shards_of(os.path.expanduser(os.fspath(path)), "litdata")
+        listing = listing_of_shards(shards, image, label)
         return cls._of_records(listing, label is not None, transform, target_transform, options)
 
     @classmethod
@@ -400,7 +485,7 @@ class ImageFiles(VisionDataset):
         target_transform: Callable[[Any], Any] | None,
         options: dict[str, Any],
     ) -> Self:
-        """Pictures of :meth:`from_tar`, :meth:`from_parquet` and :meth:`gofast.TFRecordDataset.images`."""
+        """Pictures of records: of the methods above, and of :meth:`gofast.TFRecordDataset.images`."""
         if options.get("return_path") or "loader" in options:
             raise errors.OptionError("pictures of records have no path, for loader= and return_path=")
         made = cls.__new__(cls)

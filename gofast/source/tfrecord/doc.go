@@ -5,7 +5,8 @@
 // index (index.go), which is mapped, and kept on disk until a file changes.
 //
 // WebDataset's tar files become the same index (tar.go; tarfile.go reads headers): a sample is a record, a suffix a feature.
-// So does a column of pictures in Parquet and Arrow files (table.go), which the rooms of tables find.
+// So do shards of mosaicml-streaming and litData (mds.go), and a column of pictures in Parquet and Arrow files (table.go), which the rooms
+// of tables find.
 //
 // TensorFlow and protobuf disagree about what some odd Examples mean: here these are errors. What ends inside a record is an
 // error too, also where TensorFlow takes it for the end of the file: within the 12 bytes of a header.

@@ -27,9 +27,10 @@ type Options struct {
 	Paths       []string `json:"paths"`
 	Features    []string `json:"features"`    // names; null: all
 	Compression string   `json:"compression"` // of whole files: "", "gzip" or "zlib"
-	Form        string   `json:"form"`        // of the files: "", TFRecord, Tar, or Table
+	Form        string   `json:"form"`        // of the files: "", TFRecord, Tar, Table, MDS or LitData
 	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
+	Leaves      []Leaf   `json:"leaves"`      // of LitData: what the columns are
 	Threads     int      `json:"threads"`
 	// Memory is for the features' values and the content of compressed files; 0: a quarter of what there is. While the index
 	// is made, it takes twice the memory of the values.
@@ -106,7 +107,8 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 		Stamps          []source.Stamp
 		Form, Label     string
 		Partial         bool
-	}{o.Paths, o.Features, stamps, o.Form, o.Label, o.Partial})
+		Leaves          []Leaf
+	}{o.Paths, o.Features, stamps, o.Form, o.Label, o.Partial, o.Leaves})
 	if err != nil {
 		return nil, false, err
 	}
@@ -192,7 +194,7 @@ func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) 
 	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
 		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, o.memory)
-		if form := map[string]func(context.Context, *file) error{Tar: o.tarColumns, Table: o.tableColumns}[o.Form]; form != nil {
+		if form := map[string]func(context.Context, *file) error{Tar: o.tarColumns, Table: o.tableColumns, MDS: o.mdsColumns, LitData: o.mdsColumns}[o.Form]; form != nil {
 			if err := form(ctx, f); err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ type FileSchema struct {
 	// Inflated is where the content of a compressed file lies in the index, if it is one, and Bytes its length.
 	Inflated int64 `json:"inflated"`
 	Bytes    int64 `json:"bytes"`
-	// Features is what a Table says of its columns.
+	// Features is what a Table says of its columns, or a Tar in its member tarFeatures.
 	Features string `json:"features"`
 }
 

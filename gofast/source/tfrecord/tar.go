@@ -14,7 +14,14 @@ import (
 // Tar is the form of WebDataset's shards. Neighbours with one key are a record, and their suffixes are its features.
 const Tar = "tar"
 
-const mostDigits = 64 // of a label, spaces counted
+const (
+	mostDigits = 64 // of a label, spaces counted
+
+	// tarFeatures is a member whose name webdataset passes over: what `gofast shard` says of the features, in the JSON that
+	// Hugging Face's datasets keep in Parquet files.
+	tarFeatures  = "__features__"
+	mostFeatures = 16 << 20
+)
 
 // group is the record that is being read.
 type group struct {
@@ -67,6 +74,14 @@ func (o *Options) tarColumns(ctx context.Context, f *file) error {
 func (o *Options) tarMember(ctx context.Context, f *file, t *tarFile, g *group, asked map[string]bool, m *tarMember) *errs.Error {
 	if !m.regular {
 		return nil
+	}
+	if m.name == tarFeatures && !m.sparse {
+		if m.size > mostFeatures {
+			return t.fail(errs.ErrLimit, m.at, "the member %s has %d bytes: at most %d say what features are", m.name, m.size, mostFeatures)
+		}
+		text, err := t.bytes(ctx, m.at, m.size, m.name)
+		f.features = string(text)
+		return err
 	}
 	key, suffix, ok := member(m.name)
 	if !ok {

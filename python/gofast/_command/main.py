@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from .. import _interrupts, errors
 from .._about import __version__
-from . import cache, completion, convert, demo, doctor, info, man, output, run, verify
+from . import cache, completion, convert, demo, doctor, info, man, output, run, shard, verify
 
-_COMMANDS = (verify, doctor, convert, run, cache, info, demo, completion, man)
+_COMMANDS = (verify, doctor, convert, shard, run, cache, info, demo, completion, man)
 NAMES = [command.__name__.rpartition(".")[2] for command in _COMMANDS]
 
 _DESCRIPTION = "PyTorch input pipelines, the same batches many times faster."
@@ -19,6 +19,7 @@ _EPILOG = """examples:
   gofast doctor photos/                  why loading these pictures is slow, and what helps
   gofast doctor train.py --epochs 1      the same of the loaders of a script
   gofast convert train.csv train.parquet
+  gofast shard photos/train out/train-{:06d}.tar --shuffle 0
   gofast run train.py --epochs 90        an unmodified script with gofast inside
   gofast info                            what a bug report needs
 

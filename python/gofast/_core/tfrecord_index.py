@@ -24,9 +24,10 @@ from .. import errors
 from . import engine, tfrecord_operations
 from .cache_folder import own_index
 from .descriptors import OwnedDescriptors
+from .mds_shards import Shards
 from .patterns import Paths, files_of
 from .stamp import Stamp
-from .tfrecord_operations import Feature, RecordsMade
+from .tfrecord_operations import Feature, Leaf, RecordsMade
 from .units import many
 from .warn import warn
 
@@ -50,15 +51,17 @@ class RecordsOptions(NamedTuple):
         form: of the files; "": TFRecord.
         label: of tar files, the feature whose text is a whole number.
         partial: of tar files, what stands before damage is indexed.
+        leaves: of litData's chunks, the columns.
     """
 
     paths: list[str]
     features: list[str] | None
     compression: str
     kept: str | None
-    form: Literal["", "tar", "table"] = ""
+    form: Literal["", "tar", "table", "mds", "litdata"] = ""
     label: str = ""
     partial: bool = False
+    leaves: Sequence[Leaf] = ()
 
 
 class Column:
@@ -172,6 +175,23 @@ class TFRecordIndex:
         return cls._made(RecordsOptions(files_of(paths), [image], "", None, "table"))
 
     @classmethod
+    def of_shards(cls, shards: Shards, features: Sequence[str]) -> TFRecordIndex:
+        """Finds the values of columns in shards of mosaicml-streaming or litData: a sample is a record.
+
+        Raises:
+            NotFoundError, ReadError: a file.
+            DamagedError: one is not what it says, or what the folder's index says of it.
+            UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/mds.go``.
+        """
+        names = list(dict.fromkeys(features))
+        made = cls._made(RecordsOptions(shards.paths, names, "", None, shards.form, leaves=shards.leaves))
+        for path, samples, file in zip(shards.paths, shards.samples, made._schema["files"], strict=True):
+            if file["records"] != samples:
+                said = f"{path}: it has {many(file['records'], 'sample')}, and index.json says {samples}"
+                raise errors.DamagedError(said).at(path=path)
+        return made
+
+    @classmethod
     def _made(cls, asked: RecordsOptions) -> TFRecordIndex:
         own = None
         if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
@@ -183,6 +203,7 @@ class TFRecordIndex:
             "form": asked.form,
             "label": asked.label,
             "partial": asked.partial,
+            "leaves": list(asked.leaves),
             "threads": engine.threads(),
             "index": asked.kept or own or "",
         }
@@ -343,7 +364,7 @@ class TFRecordIndex:
 def _class_names(features: str, column: str) -> list[str] | None:
     try:
         names = json.loads(features)["info"]["features"][column]["names"]
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return None
     return names if isinstance(names, list) and all(isinstance(one, str) for one in names) else None
 

@@ -10,15 +10,23 @@ from .stamp import FileStamp
 Kind = Literal["byte", "float", "int", ""]  # "": no record has the feature
 
 
+class Leaf(TypedDict):
+    """A column of litData's chunks; see tfrecord.Leaf."""
+
+    name: str
+    encoding: str
+
+
 class RecordsRequest(TypedDict):
     """What to index, and where the index is kept ("" for memory); see tfrecord.Options."""
 
     paths: list[str]
     features: list[str] | None
     compression: str
-    form: Literal["", "tar", "table"]
+    form: Literal["", "tar", "table", "mds", "litdata"]
     label: str
     partial: bool
+    leaves: list[Leaf]
     threads: int
     index: str
 

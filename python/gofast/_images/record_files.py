@@ -1,4 +1,4 @@
-"""Pictures that are a feature of records, in TFRecord, tar or tables: extents of these files, with labels."""
+"""Pictures that are a feature of records (TFRecord, tar, shards, tables): extents of files, with labels."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from .. import errors
 from .._core import picture_operations
 from .._core.descriptors import OwnedDescriptors
+from .._core.mds_shards import Shards
 from .._core.memory import address_of
 from .._core.patterns import Paths
 from .._core.tfrecord_index import Column, TFRecordIndex
@@ -147,8 +148,12 @@ def listing_of(records: TFRecordIndex, image: str, label: str | None) -> Listing
     return Listing(RecordFiles(records, image, label))
 
 
-def listing_of_tar(paths: Paths, image: str, label: str | Sequence[str] | None, partial: bool) -> Listing:
-    """The listing of the pictures and labels of tar files; see :meth:`gofast.ImageFiles.from_tar`.
+def listing_of_tar(
+    paths: Paths, image: str, label: str | Sequence[str] | None, partial: bool
+) -> tuple[Listing, list[str] | None]:
+    """The listing of the pictures and labels of tar files, and the names of the labels, where there are any.
+
+    See :meth:`gofast.ImageFiles.from_tar`.
 
     Raises:
         OptionError: a suffix is none.
@@ -163,16 +168,24 @@ def listing_of_tar(paths: Paths, image: str, label: str | Sequence[str] | None, 
     number = names[0] if labels and not several and _maker(labels[0]) is None else ""
     records = TFRecordIndex.of_tar(paths, [image, *names], number, partial)
     if not labels or number:
-        return listing_of(records, image, number or None)
-    columns = [_labels(records, name) for name in labels]
+        return listing_of(records, image, number or None), records.class_names(number) if number else None
+    columns = [_labels(records, name, _maker(name) or int) for name in labels]
     values = list(zip(*columns, strict=True)) if several else columns[0]
-    return Listing(RecordFiles(records, _one(records, image, "byte").name, None), "", values)
+    return Listing(RecordFiles(records, _one(records, image, "byte").name, None), "", values), None
 
 
-def _labels(records: TFRecordIndex, label: str) -> list[Any]:
-    """The labels of all records, as webdataset decodes them."""
+def listing_of_shards(shards: Shards, image: str, label: str | None) -> Listing:
+    """The listing of the pictures and labels of shards; see :meth:`gofast.ImageFiles.from_mds`."""
+    records = TFRecordIndex.of_shards(shards, [image] if label is None else [image, label])
+    if label is None or records.column(label).kind != "byte":
+        return listing_of(records, image, label)
+    pictures = _one(records, image, "byte")
+    return Listing(RecordFiles(records, pictures.name, None), "", _labels(records, label, bytes.decode))
+
+
+def _labels(records: TFRecordIndex, label: str, make: Callable[[bytes], Any]) -> list[Any]:
+    """The labels of all records, which are made of texts."""
     name, made = label.partition(":")[0], list[Any]()
-    make = _maker(label) or int
     for record, text in enumerate(records.texts(_one(records, name, "byte"))):
         try:
             made.append(make(text))

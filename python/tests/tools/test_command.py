@@ -100,6 +100,7 @@ def test_json_has_the_keys_of_the_documentation(
     made = {
         "verify": [said("verify", tmp_path)],
         "convert": [said("convert", tmp_path / "t.npz", tmp_path / "new.npz", "--label", "")],
+        "shard": [said("shard", photos, tmp_path / "{}.tar")],
         "cache": [said("cache", "list"), said("cache", "info", tmp_path)],
         "info": [said("info")],
     }

@@ -27,6 +27,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
+from mds import write_litdata, write_mds
 from records import example, framed
 from same import difference
 from tars import write_tar
@@ -113,6 +114,11 @@ def place(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pa.table({"image": [image.read_bytes() for image in images], "label": [3] * len(images)})
     pq.write_table(table, made / "a.parquet")
     write_tar(made / "a.tar", [{"png": image.read_bytes(), "cls": b"3"} for image in images])
+    samples = [{"image": image.read_bytes(), "class": 3} for image in images]
+    write_mds(made / "mds", {"image": "png", "class": "int"}, [samples])
+    leaf = {"type": None, "context": None, "children_spec": []}
+    spec = {"type": "builtins.dict", "context": '["image"]', "children_spec": [leaf]}
+    write_litdata(made / "lit", spec, ["bytes"], [[[sample["image"]] for sample in samples]])
     np.arange(50, dtype=np.uint16).tofile(made / "tokens.bin")
     with h5py.File(made / "t.h5", "w") as file:
         file["x"], file["y"] = ARRAYS
@@ -299,6 +305,14 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
             {"label": ["cls"]},
             {"return_index": True, "seed": 3},
         ],
+    ),
+    "ImageFiles.from_litdata": (
+        lambda place, **options: gofast.ImageFiles.from_litdata(place / "lit", **options),
+        [{"image": "image", "label": None}, {"label": None, "return_index": True, "seed": 3}],
+    ),
+    "ImageFiles.from_mds": (
+        lambda place, **options: gofast.ImageFiles.from_mds(place / "mds", **options),
+        [{"image": "image", "label": "class"}, {"label": None, "return_index": True, "seed": 3}],
     ),
     "ImageFiles.from_parquet": (
         lambda place, **options: gofast.ImageFiles.from_parquet(place / "a.parquet", **options),

@@ -1,0 +1,98 @@
+"""Writing a folder's shards, going on with those that are there, and reading them back."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+
+from .. import errors
+from .._core.atomic_files import replaced, writing
+from .._core.progress import Progress
+from .._core.units import bytes_of, many, size
+from . import output
+from .shard_forms import Form, fingerprint_of, form_of
+from .shard_plan import ShardNames, ShardPicture, ShardPlan
+
+_SMALLEST = 1 << 20
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs it."""
+    names, most = ShardNames(given.dst), bytes_of("--size", given.size)
+    if most < _SMALLEST:
+        raise errors.OptionError(f"--size {given.size}: a shard has at least {size(_SMALLEST)}")
+    form = form_of(names.suffix)
+    plan = ShardPlan(given.src, most, given.shuffle, given.on_error == "skip")
+    for error in plan.skipped:
+        output.note(f"left out: {error}")
+    if not plan.shards:
+        raise errors.NotFoundError(f"{given.src}: no picture that can be opened").at(path=given.src)
+    with writing(given.dst, "shards"):
+        paths = names.of(len(plan.shards))
+    written = _write(plan, form, paths, names)
+    if given.verify:
+        _verify(plan, form, paths)
+    count, kept = len(plan.order), len(paths) - written
+    total = sum(map(os.path.getsize, paths))
+    if given.json:
+        skipped = [{"path": error.path, "reason": str(error)} for error in plan.skipped]
+        output.print_json(
+            {"shards": paths, "kept": kept, "pictures": count, "bytes": total, "skipped": skipped}
+        )
+    else:
+        stayed = f" ({kept} were there)" if kept else ""
+        checked = ", read back and equal" if given.verify else ""
+        said = f"{many(count, 'picture')} in {many(len(paths), 'shard')}{stayed}, {size(total)}{checked}"
+        output.note(f"{given.dst}: {said}")
+    return output.DONE
+
+
+def _write(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> int:
+    """Writes what is not there yet. Returns how many shards."""
+    fingerprints = [plan.fingerprint(shard) for shard in range(len(paths))]
+    missing = [shard for shard, path in enumerate(paths) if not os.path.lexists(path)]
+    for shard in sorted({*range(len(paths))} - {*missing}):
+        if fingerprint_of(form, paths[shard]) != fingerprints[shard]:
+            raise _others(paths[shard])
+    for name in names.others(paths):
+        raise _others(os.path.join(os.path.dirname(paths[0]), name))
+    done = plan.total - sum(map(plan.bytes_of, missing))
+    with Progress(f"writing {many(len(paths), 'shard')}") as progress:
+        for shard in missing:
+            with replaced(paths[shard]) as file:
+                features = form.features(plan.classes, fingerprints[shard])
+                form.write(file, features, _counted(plan, shard, done, progress))
+            done += plan.bytes_of(shard)
+    return len(missing)
+
+
+def _counted(plan: ShardPlan, shard: int, done: int, progress: Progress) -> Iterator[ShardPicture]:
+    for picture in plan.pictures(shard):
+        yield picture
+        done += len(picture.content)
+        progress.update(done / max(plan.total, 1))
+
+
+def _verify(plan: ShardPlan, form: Form, paths: list[str]) -> None:
+    """Reads shards as a training does, and compares them with the files.
+
+    Raises:
+        DamagedError: they differ.
+    """
+    found, order = form.read(paths), plan.order
+    contents = found._listing.files.contents
+    assert contents is not None
+    if found.classes != plan.classes or found.targets != plan.labels[order].tolist():
+        raise errors.DamagedError(f"{paths[0]}: the shards have other classes or labels than the folder")
+    with Progress(f"reading {many(len(paths), 'shard')}") as progress:
+        for at, number in enumerate(order.tolist()):
+            if contents[at] != plan.content(number):
+                said = f"{found.paths[at]} is not {plan.path(number)}: the bytes differ"
+                raise errors.DamagedError(said).at(path=found.paths[at])
+            progress.update(at / len(order))
+
+
+def _others(path: str) -> errors.ChangedError:
+    said = "it is there, and is no shard of these pictures as they are now, with these options"
+    return errors.ChangedError(f"{path}: {said}: remove it, or give another DST").at(path=path)

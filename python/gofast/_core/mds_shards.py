@@ -1,0 +1,99 @@
+"""The shards that an index.json of mosaicml-streaming or litData lists."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Literal, NamedTuple
+
+from .. import errors
+from .regular_files import regular_file
+from .tfrecord_operations import Leaf
+
+_MOST = 1 << 30  # bytes of an index
+
+
+class Shards(NamedTuple):
+    """Shards as the index has them.
+
+    Attributes:
+        paths, samples: of each.
+        leaves: the columns of litData's; MDS shards say them themselves.
+    """
+
+    form: Literal["mds", "litdata"]
+    paths: list[str]
+    samples: list[int]
+    leaves: list[Leaf]
+
+
+def shards_of(path: str, form: Literal["mds", "litdata"]) -> Shards:
+    """The shards of a folder, or of its index.json.
+
+    Raises:
+        NotFoundError, ReadError: the index cannot be read.
+        DamagedError: it is no index.
+        UnsupportedError: a shard is of another format, encrypted, or compressed and nowhere unpacked.
+        LimitError: the index is too large.
+    """
+    if os.path.isdir(path):
+        path = os.path.join(path, "index.json")
+    with regular_file(path) as (fd, info), os.fdopen(os.dup(fd), "rb") as file:
+        if info.st_size > _MOST:
+            raise errors.LimitError(f"{path}: an index of {info.st_size} bytes").at(path=path)
+        text = file.read(_MOST)
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        told = json.loads(text)
+        listed, leaves = (_mds(told, folder), []) if form == "mds" else _litdata(told)
+        if not all(type(name) is str and type(samples) is int for name, samples in listed):
+            raise TypeError("names and numbers of samples")
+        if any(os.path.isabs(name) or ".." in name.split("/") or "\0" in name for name, _ in listed):
+            raise ValueError("a shard that is not below the index")  # merged indexes have folders in them
+    except NotImplementedError as error:
+        raise errors.UnsupportedError(f"{path}: {error}").at(path=path) from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        said = f"{path}: not an index of shards ({form}): {error!r:.200}"
+        raise errors.DamagedError(said).at(path=path) from error
+    if not listed:
+        raise errors.NotFoundError(f"{path}: it lists no shard").at(path=path)
+    paths = [os.path.join(folder, name) for name, _ in listed]
+    return Shards(form, paths, [samples for _, samples in listed], leaves)
+
+
+def _mds(told: Any, folder: str) -> list[tuple[str, int]]:
+    if told["version"] != 2:
+        raise NotImplementedError(f"version {told['version']!r:.40}; 2 is read")
+    for shard in told["shards"]:
+        if shard["format"] != "mds":
+            raise NotImplementedError(f"shards of format {shard['format']!r:.40}; mds is read")
+        name = shard["raw_data"]["basename"]
+        if shard["compression"] and not os.path.exists(os.path.join(folder, name)):
+            said = f"the shard {name!r} is compressed ({shard['compression']!r:.40}), and not unpacked here"
+            raise NotImplementedError(said)
+    return [(shard["raw_data"]["basename"], shard["samples"]) for shard in told["shards"]]
+
+
+def _litdata(told: Any) -> tuple[list[tuple[str, int]], list[Leaf]]:
+    config = told["config"]
+    for word in ("compression", "encryption", "ipc_compression"):
+        if config.get(word):
+            raise NotImplementedError(f"chunks have {word} {config[word]!r:.40}; plain ones are read")
+    if config.get("item_loader") not in (None, "PyTreeLoader"):
+        raise NotImplementedError(f"chunks for the item loader {config['item_loader']!r:.40}")
+    names = _leaves(json.loads(config["data_spec"])[1], "")
+    encodings = [str(encoding) for encoding in config["data_format"]]
+    leaves: list[Leaf] = [
+        {"name": name, "encoding": encoding} for name, encoding in zip(names, encodings, strict=True)
+    ]
+    return [(chunk["filename"], chunk["chunk_size"]) for chunk in told["chunks"]], leaves
+
+
+def _leaves(spec: Any, name: str) -> list[str]:
+    """The names of the leaves of torch's pytree: keys and positions, with dots between them."""
+    if spec["type"] is None:
+        return [name]
+    children = spec["children_spec"]
+    keys = json.loads(spec["context"]) if spec["type"] == "builtins.dict" else range(len(children))
+    pairs = zip(keys, children, strict=True)
+    return [leaf for key, child in pairs for leaf in _leaves(child, f"{name}.{key}" if name else str(key))]

@@ -1,0 +1,246 @@
+"""ImageFiles.from_mds and from_litdata: what was written, or an error that names file and offset."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader
+from torchvision import transforms as T
+
+import gofast
+from gofast import errors
+from gofast._core.mds_shards import Shards
+from gofast._core.tfrecord_index import TFRecordIndex
+from mds import lit_bytes, mds_bytes, read_mds, write_litdata, write_mds
+from picture_files import contents
+from same import difference
+
+TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
+COLUMNS = {"image": "jpeg", "class": "int", "name": "str", "zebra": "bytes"}
+PICTURES = contents(13)
+
+
+def samples(columns: dict[str, str] = COLUMNS) -> list[dict[str, Any]]:
+    """Some for each encoding."""
+    values: dict[str, Any] = {"jpeg": lambda i: PICTURES[i], "str": lambda i: f"ä{i}".encode()}
+    values |= {"bytes": lambda i: b"z" * i, "png": lambda i: PICTURES[i]}
+    return [
+        {name: values.get(form, lambda i: 100 - i)(i) for name, form in columns.items()}
+        for i in range(len(PICTURES))
+    ]
+
+
+def test_batches_are_those_of_pillow_and_torchvision(tmp_path: Path) -> None:
+    write_mds(tmp_path, COLUMNS, [samples()[:5], [], samples()[5:]])
+    dataset = gofast.ImageFiles.from_mds(tmp_path, transform=TRAIN)
+    assert dataset.paths == [
+        f"{tmp_path}/shard.0000{2 * (i > 4)}.mds[{i - 5 * (i > 4)}]" for i in range(len(PICTURES))
+    ]
+    torch.manual_seed(5)
+    got = [*gofast.DataLoader(dataset, batch_size=4, shuffle=True), torch.get_rng_state()]
+    torch.manual_seed(5)
+    order = [*DataLoader(range(13), batch_size=None, shuffle=True)]  # type: ignore[arg-type]
+    made = [(TRAIN(Image.open(io.BytesIO(PICTURES[i])).convert("RGB")), 100 - int(i)) for i in order]
+    want = [*DataLoader(made, batch_size=4), torch.get_rng_state()]  # type: ignore[arg-type]
+    assert difference(got[:-1], want[:-1]) == ""
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.targets == dataset.targets and again.paths == dataset.paths
+
+
+@pytest.mark.parametrize(
+    ("label", "want"),
+    [
+        ("name", [f"ä{i}" for i in range(13)]),
+        ("class", [100 - i for i in range(13)]),
+        (None, None),
+    ],
+)
+def test_labels(tmp_path: Path, label: str | None, want: Any) -> None:
+    write_mds(tmp_path, COLUMNS, [samples()])
+    dataset = gofast.ImageFiles.from_mds(tmp_path / "index.json", label=label)
+    assert (dataset.targets if label else None) == want
+    assert [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("form", ["int", "int64", "int8", "int32", "uint8", "uint16", "uint32"])
+def test_whole_numbers(tmp_path: Path, form: str) -> None:
+    values = [0, 1, 127] + [-128, -1] * (form[0] == "i") + [255] * (form == "uint8")
+    values += [{"int": -(1 << 62), "uint32": (1 << 32) - 1, "int32": -(1 << 31)}.get(form, 3)]
+    rows = [{"a": value, "image": b"", "z": b"x"} for value in values]
+    write_mds(tmp_path, {"image": "bytes", "a": form, "z": "pkl"}, [rows])
+    assert gofast.ImageFiles.from_mds(tmp_path, label="a").targets == values
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    write_mds(tmp_path, COLUMNS, [samples()])
+    shard, whole = tmp_path / "shard.00000.mds", mds_bytes(COLUMNS, samples())
+    index = json.loads((tmp_path / "index.json").read_text())
+
+    def refused(kind: type[errors.GofastError], said: str, **given: Any) -> errors.GofastError:
+        with pytest.raises(kind, match=said) as error:
+            gofast.ImageFiles.from_mds(tmp_path, **given)
+        return error.value
+
+    refused(errors.SchemaError, "no record has a feature 'x'; the first one has 'class', 'image'", label="x")
+    refused(errors.SchemaError, "'int', and 'byte' is needed", image="class")
+    refused(errors.SchemaError, "UnicodeDecodeError", label="image")
+    first, last = (4 * (1 + at) for at in (0, 13))
+    for at, value, said in (
+        (0, (1 << 32) - 1, "4294967295 samples begin"),
+        (0, 12, "what the columns are"),
+        (first, len(whole) + 1, "the file at"),
+        (first + 8, 40, "sample 1 ends at 40"),
+        (first + 8, len(whole) + 9, "sample 1 ends at"),
+        (last, len(whole) - 1, "a column has|behind|ends"),
+    ):
+        shard.write_bytes(whole[:at] + struct.pack("<I", value) + whole[at + 4 :])
+        error = refused(errors.DamagedError, said)
+        assert error.path == str(shard) and error.offset is not None, said
+    shard.write_bytes(whole + b"x")
+    assert "1 bytes before the file does" in str(refused(errors.DamagedError, "last sample"))
+    for old, new in ((b"[8, null", b"[4, null"), (b"[8, null", b"[0, null"), (b"[8, null", b"[null,8 ")):
+        assert old in whole
+        shard.write_bytes(whole.replace(old, new, 1))
+        refused(errors.DamagedError, "values of|column has|behind")
+    shard.write_bytes(whole.replace(b'"jpeg"', b'"pil" ', 1))
+    refused(errors.UnsupportedError, '"pil"')
+    shard.write_bytes(mds_bytes(COLUMNS, samples()[1:]))
+    refused(errors.DamagedError, "it has 12 samples, and index.json says 13")
+    shard.unlink()
+    refused(errors.NotFoundError, "shard.00000.mds")
+    for change, kind in (
+        ({"format": "xsv"}, errors.UnsupportedError),
+        ({"compression": "zstd:3"}, errors.UnsupportedError),
+        ({"raw_data": {"basename": "../a.mds", "bytes": 1}}, errors.DamagedError),
+        ({"raw_data": {"basename": "/a.mds", "bytes": 1}}, errors.DamagedError),
+        ({"raw_data": None}, errors.DamagedError),
+        ({"samples": "3"}, errors.DamagedError),
+    ):
+        told = {"version": 2, "shards": [{**index["shards"][0], **change}]}
+        (tmp_path / "index.json").write_text(json.dumps(told))
+        assert refused(kind, "shard|index").path is not None
+    for text, kind in (
+        ("{", errors.DamagedError), ("[" * 99_999, errors.DamagedError), ("3", errors.DamagedError),
+        ('{"version": 3, "shards": []}', errors.UnsupportedError),
+        ('{"version": 2, "shards": []}', errors.NotFoundError),
+    ):  # fmt: skip
+        (tmp_path / "index.json").write_text(text)
+        assert refused(kind, "index").path == str(tmp_path / "index.json")
+    with pytest.raises(errors.NotFoundError):
+        gofast.ImageFiles.from_mds(tmp_path / "none")
+
+
+def test_changed_shards_are_read_as_they_say_or_refused(tmp_path: Path) -> None:
+    """400 files with a few other bytes: the samples that plain Python sees, or an error with its place."""
+    small = [{"image": b"p" * (i * 7), "class": i, "name": b"n", "zebra": b""} for i in range(4)]
+    whole, path = mds_bytes(COLUMNS, small), tmp_path / "a.mds"
+    refused = 0
+    for seed in range(400):
+        rng, data = random.Random(seed), bytearray(whole)
+        for _ in range(rng.randint(0, 2)):
+            at = rng.choice([rng.randrange(28), rng.randrange(len(data)), 4 * rng.randrange(7)])
+            match rng.randrange(4):
+                case 0:
+                    data[at] = rng.randrange(256)
+                case 1:
+                    data[at : at + 4] = struct.pack("<I", rng.choice([0, 1, 5, 255, 300, (1 << 32) - 1]))
+                case 2:
+                    del data[rng.randrange(len(data)) :]
+                    data += bytes(32)
+                case _:
+                    data[at] ^= 1
+        path.write_bytes(data)
+        want = read_mds(bytes(data))
+        try:
+            shards = Shards("mds", [str(path)], [0 if want is None else len(want)], [])
+            records = TFRecordIndex.of_shards(shards, ["image", "class"])
+            found = [records.columns[name] for name in ("image", "class")]
+            got = [(records.contents(found[0], i), found[1].of(i).tolist()) for i in range(records.count)]
+        except errors.GofastError as error:
+            assert error.path == str(path) and error.offset is not None, (seed, error)
+            assert want is None or isinstance(error, errors.UnsupportedError), (seed, error)
+            refused += 1
+            continue
+        assert want is not None, seed
+        if want and {"image", "class"} <= want[0].keys():
+            assert got == [([one["image"]], [one["class"]]) for one in want], seed
+    assert 150 < refused < 350
+
+
+LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
+
+
+def node(kind: str, children: list[Any], keys: list[str] | None = None) -> dict[str, Any]:
+    return {"type": f"builtins.{kind}", "context": json.dumps(keys), "children_spec": children}
+
+
+SPEC = node("dict", [LEAF, node("tuple", [LEAF, LEAF])], ["image", "more"])
+
+
+def leaves(i: int) -> list[bytes]:
+    return [PICTURES[i], struct.pack("<q", i - 3), f"ä{i}".encode()]
+
+
+def test_chunks_of_litdata(tmp_path: Path) -> None:
+    rows = [leaves(i) for i in range(13)]
+    write_litdata(tmp_path, SPEC, ["jpeg", "int", "str"], [rows[:5], rows[5:]])
+    dataset = gofast.ImageFiles.from_litdata(tmp_path, label="more.0", transform=T.ToTensor())
+    assert dataset.targets == [i - 3 for i in range(13)] and [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
+    assert gofast.ImageFiles.from_litdata(tmp_path, label="more.1").targets == [f"ä{i}" for i in range(13)]
+    for (picture, _), content in zip(dataset, PICTURES, strict=True):
+        assert torch.equal(picture, T.ToTensor()(Image.open(io.BytesIO(content)).convert("RGB")))
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.targets == dataset.targets and again.paths == dataset.paths
+    write_litdata(tmp_path, node("tuple", [LEAF, LEAF]), ["file:png", "tensor"], [[(PICTURES[0], b"x")]])
+    assert [*gofast.ImageFiles.from_litdata(tmp_path, "0", None)._listing.files.contents] == PICTURES[:1]  # type: ignore[misc]
+    with pytest.raises(errors.UnsupportedError, match='"tensor"'):
+        gofast.ImageFiles.from_litdata(tmp_path, "0", "1")
+
+
+def test_chunks_that_are_not_read(tmp_path: Path) -> None:
+    rows, forms = [leaves(i) for i in range(3)], ["jpeg", "int", "str"]
+    write_litdata(tmp_path, SPEC, forms, [rows])
+    chunk, whole = tmp_path / "chunk-0-0.bin", lit_bytes(rows)
+    index = json.loads((tmp_path / "index.json").read_text())
+
+    def refused(kind: type[errors.GofastError], said: str) -> errors.GofastError:
+        with pytest.raises(kind, match=said) as error:
+            gofast.ImageFiles.from_litdata(tmp_path, label="more.0")
+        return error.value
+
+    for data, kind, said in (
+        (whole + b"ARROW1LDARW01\0", errors.UnsupportedError, "rows of Arrow"),
+        (b"LDFZ01\0\0" + whole, errors.UnsupportedError, "compressed frames"),
+        (b"\xff" * 4 + whole[4:], errors.DamagedError, "4294967295 samples"),
+        (b"\2" + whole[1:], errors.DamagedError, "4 bytes stand between"),
+        (lit_bytes([[b"", b"1234", b""]]), errors.DamagedError, "a column has 4"),
+        (lit_bytes([[b"", b"12345678"]]), errors.DamagedError, "sample 0"),
+        (whole[:-1], errors.DamagedError, "sample 2 ends"),
+        (lit_bytes(rows[1:]), errors.DamagedError, "it has 2 samples, and index.json says 3"),
+    ):
+        chunk.write_bytes(data)
+        error = refused(kind, said)
+        assert error.path == str(chunk) and (error.offset is not None or "index.json" in said)
+    chunk.write_bytes(whole)
+    for change, kind in (
+        ({"compression": "zstd"}, errors.UnsupportedError), ({"encryption": {}}, None),
+        ({"encryption": {"a": 1}}, errors.UnsupportedError),
+        ({"item_loader": "Other"}, errors.UnsupportedError),
+        ({"data_format": ["jpeg", "int"]}, errors.DamagedError), ({"data_spec": None}, errors.DamagedError),
+        ({"data_spec": "[1, 2]"}, errors.DamagedError), ({"data_spec": "[" * 99_999}, errors.DamagedError),
+    ):  # fmt: skip
+        told = {**index, "config": {**index["config"], **change}}
+        (tmp_path / "index.json").write_text(json.dumps(told))
+        if kind is None:
+            assert len(gofast.ImageFiles.from_litdata(tmp_path, label=None)) == 3
+        else:
+            assert refused(kind, "index").path == str(tmp_path / "index.json")

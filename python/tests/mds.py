@@ -1,0 +1,105 @@
+"""MDS shards and litData's chunks, written in plain Python, and MDS read: knows nothing of gofast."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+WIDTHS = {
+    "int": "q",
+    "int64": "q",
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "uint8": "B",
+    "uint16": "H",
+    "uint32": "I",
+}
+Columns = dict[str, str]  # name: encoding
+
+
+def mds_bytes(columns: Columns, samples: Sequence[dict[str, Any]]) -> bytes:
+    """A shard. Columns are sorted by name, as the package sorts them."""
+    names = sorted(columns)
+    forms = [WIDTHS.get(columns[name]) for name in names]
+    sizes = [form and struct.calcsize("<" + form) for form in forms]
+    told = {"column_names": names, "column_encodings": [columns[n] for n in names], "column_sizes": sizes}
+    text = json.dumps({**told, "format": "mds", "compression": None}, sort_keys=True).encode()
+    made = []
+    for sample in samples:
+        values = [
+            struct.pack("<" + form, sample[name]) if form else sample[name]
+            for name, form in zip(names, forms, strict=True)
+        ]
+        lengths = [len(value) for value, form in zip(values, forms, strict=True) if not form]
+        made.append(struct.pack(f"<{len(lengths)}I", *lengths) + b"".join(values))
+    offsets = [8 + 4 * len(made) + len(text)]
+    for one in made:
+        offsets.append(offsets[-1] + len(one))
+    return struct.pack(f"<I{len(offsets)}I", len(made), *offsets) + text + b"".join(made)
+
+
+def write_mds(folder: Path, columns: Columns, shards: Sequence[Sequence[dict[str, Any]]]) -> None:
+    """A folder of shards, and its index."""
+    folder.mkdir(exist_ok=True)
+    listed = []
+    for number, samples in enumerate(shards):
+        data, name = mds_bytes(columns, samples), f"shard.{number:05}.mds"
+        (folder / name).write_bytes(data)
+        raw = {"basename": name, "bytes": len(data), "hashes": {}}
+        shard = {"format": "mds", "compression": None, "samples": len(samples), "version": 2}
+        listed.append({**shard, "raw_data": raw, "zip_data": None})
+    (folder / "index.json").write_text(json.dumps({"version": 2, "shards": listed}))
+
+
+def read_mds(data: bytes) -> list[dict[str, Any]] | None:
+    """The samples of a shard; None: it is not whole. Columns are those that it says."""
+    try:
+        (count,) = struct.unpack_from("<I", data)
+        if 8 + 4 * count > len(data):
+            return None
+        offsets = struct.unpack_from(f"<{count + 1}I", data, 4)
+        told = json.loads(data[8 + 4 * count : offsets[0]])
+        columns = [*zip(*(told[f"column_{key}"] for key in ("names", "encodings", "sizes")), strict=True)]
+        if offsets[-1] != len(data) or len({name for name, _, _ in columns}) < len(columns):
+            return None
+        made = []
+        for begin, end in itertools.pairwise(offsets):
+            at = begin + 4 * sum(size is None for _, _, size in columns)
+            lengths, sample = iter(struct.unpack(f"<{(at - begin) // 4}I", data[begin:at])), {}
+            for name, encoding, size in columns:
+                length = next(lengths) if size is None else size
+                value = data[at : at + length]
+                if (encoding in WIDTHS) != (size is not None) or at + length > end:
+                    return None
+                sample[name] = struct.unpack("<" + WIDTHS[encoding], value)[0] if size else value
+                at += length
+            if at != end:
+                return None
+            made.append(sample)
+    except (struct.error, ValueError, KeyError, TypeError):
+        return None
+    return made
+
+
+def lit_bytes(samples: Sequence[Sequence[bytes]]) -> bytes:
+    """A chunk of leaves."""
+    made = [b"".join([*(struct.pack("<I", len(leaf)) for leaf in leaves), *leaves]) for leaves in samples]
+    offsets = [*itertools.accumulate(map(len, made), initial=8 + 4 * len(made))]
+    return struct.pack(f"<I{len(offsets)}I", len(made), *offsets) + b"".join(made)
+
+
+def write_litdata(folder: Path, spec: Any, forms: Sequence[str], chunks: Sequence[Any]) -> None:
+    """A folder of chunks, and its index; spec is torch's pytree."""
+    folder.mkdir(exist_ok=True)
+    listed = []
+    for number, samples in enumerate(chunks):
+        (folder / f"chunk-0-{number}.bin").write_bytes(lit_bytes(samples))
+        listed.append({"chunk_size": len(samples), "filename": f"chunk-0-{number}.bin", "dim": None})
+    config = {"compression": None, "data_format": forms, "data_spec": json.dumps([1, spec])}
+    told = {"chunks": listed, "config": {**config, "encryption": None, "item_loader": "PyTreeLoader"}}
+    (folder / "index.json").write_text(json.dumps(told))
