@@ -26,6 +26,7 @@ from torchvision import transforms as T
 
 import gofast
 from picture_files import contents
+from mds import write_mds
 from records import example, framed
 from tars import write_tar
 
@@ -189,6 +190,12 @@ def in_parquet(path: Path) -> Any:
     return gofast.ImageFiles.from_parquet(path / "p.parquet", transform=TRAIN)
 
 
+def in_mds(path: Path) -> Any:
+    samples = [{"image": content, "class": y} for content, y in zip(encoded(), LABELS, strict=True)]
+    write_mds(path / "mds", {"image": "jpeg", "class": "int"}, [samples[:9], samples[9:]])
+    return gofast.ImageFiles.from_mds(path / "mds", "image", label="class", transform=TRAIN)
+
+
 def mnist(_: Path) -> Any:
     """As its own __init__ leaves it, without files."""
     made = datasets.MNIST.__new__(datasets.MNIST)
@@ -224,6 +231,7 @@ CASES = {
     "pictures of packed tfrecord": Case(functools.partial(of_records, "gzip"), plain(picture_row)),
     "pictures of tar": Case(in_tar, plain(picture_row)),
     "pictures of parquet": Case(in_parquet, plain(picture_row)),
+    "pictures of mds": Case(in_mds, plain(picture_row)),
     "pictures of a table": Case(of_table, lambda path: Plain(functools.partial(row_of_table, path))),
     "pictures of arrays": Case(
         lambda _: gofast.ArrayDataset(PIXELS, Y, transform=TRAIN),
