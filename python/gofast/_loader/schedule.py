@@ -167,7 +167,7 @@ class DrawnOrder(Order):
 
     def rest(self) -> Listed:
         """The lists that torch's own code pulls from here on, after a change of the sampler."""
-        rest = _Rest(self)
+        rest = _DrawnBatches(self)
         lists = BatchSampler.__iter__(rest)  # type: ignore[arg-type]
         for _ in range(self.at):
             next(lists, None)
@@ -245,7 +245,7 @@ class DrawnOrder(Order):
         self.at = passed if self._drawn.ranked.share.start == state["start"] else 0  # type: ignore[union-attr]
 
 
-class _Rest:
+class _DrawnBatches:
     """A batch sampler for torch's code, over indices that are drawn already.
 
     Attributes:
