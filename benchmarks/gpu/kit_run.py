@@ -155,7 +155,7 @@ def main() -> int:
     there = torch.cuda.is_available()
     summary: dict[str, Any] = {"machine": machine(there), "parts": []}
     if not there:
-        print("there is no GPU here: its tests run on a stand-in for the CUDA driver, its benchmarks are skipped")
+        print("there is no GPU here: its tests run on a stand-in, its benchmarks are skipped")
     for part in PARTS:
         if chosen and part.name not in chosen:
             continue

@@ -13,13 +13,13 @@ import torch
 from . import errors
 from ._core.arguments import checked
 from ._core.numbers import DType
-from ._core.patterns import Paths, is_pattern
+from ._core.path_patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
 from ._core.tfrecord_index import TFRecordIndex
 from ._images.bad_samples import OnError
 from ._images.file_index import Files
-from ._images.labels import matched, numbers
 from ._images.listing import Listing
+from ._images.matched_labels import matched, numbers
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
 from ._images.record_files import listing_beside, listing_of, listing_of_tar

@@ -40,11 +40,11 @@ from ._loader.destination import Destination
 from ._loader.explain import describe
 from ._loader.explain import explain as explain  # which must know them too
 from ._loader.fallback_warnings import warn_of_loader
+from ._loader.finished_epoch import Over, epoch_of
 from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
 from ._loader.native_dataset import NativeDataset, native, resolve, surroundings
-from ._loader.over import Over, epoch_of
 from ._loader.ranks import ranks_here, waits_of_ranks
 from ._loader.recent_batches import RecentBatches
 from ._loader.resume import (

@@ -23,7 +23,7 @@ from torch.utils.data.dataloader import (
 
 from .. import errors
 from .._core import engine
-from .._core.spent import Spent
+from .._core.processor_time import Spent
 from .collation import unsent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling

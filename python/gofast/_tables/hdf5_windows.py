@@ -19,7 +19,7 @@ from . import blocks
 from .file_arrays import FileArray
 from .hdf5_bands import SMALLER, Bands, least
 from .origin import Stored
-from .rooms import Rooms, decoded
+from .window_memory import Rooms, decoded
 
 Values = np.ndarray[Any, Any]
 

@@ -14,7 +14,7 @@ from .._core.operation import Begun
 from .._core.stamp import Stamp
 from .._core.table_operations import FilledRoom, Piece, Sources
 from .._loader.batcher import forked
-from .rooms import Rooms, TooWide, decoded
+from .window_memory import Rooms, TooWide, decoded
 
 
 class DecodedWindow(NamedTuple):

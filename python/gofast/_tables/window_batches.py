@@ -14,8 +14,8 @@ import torch
 from torch.utils.data import BatchSampler, default_collate
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
+from .._core.processor_time import Spent
 from .._core.reason import Reason
-from .._core.spent import Spent
 from .._loader.batch_source import BatchSource
 from .._loader.collation import Collation
 from .._loader.counts import Counts

@@ -106,6 +106,24 @@ def test_rooms_look_one_way() -> None:
     assert wrong_arrows(imports(PACKAGE)) == []
 
 
+def unnamed(room: Path) -> set[str]:
+    """The files of a room that its README does not name."""
+    named = re.findall(r"`(\w+\.py)`", (room / "README.md").read_text())
+    return {path.name for path in room.glob("*.py")} - {"__init__.py", *named}
+
+
+@pytest.mark.parametrize("name", [name for name in ARROWS if name.startswith("_")])
+def test_a_rooms_readme_names_its_files(name: str) -> None:
+    assert unnamed(PACKAGE / name) == set()
+
+
+def test_a_file_that_no_readme_names_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("`a.py`: this; b.py: that")
+    for file in ("__init__.py", "a.py", "b.py"):
+        (tmp_path / file).touch()
+    assert unnamed(tmp_path) == {"b.py"}
+
+
 def test_a_planted_circle_and_a_planted_wrong_arrow_are_seen(tmp_path: Path) -> None:
     files = {"_core/a.py": "def f():\n    from . import b", "_core/b.py": "from .a import f"}
     files |= {"_plan/a.py": "from .._tables import rows", "_tables/rows.py": ""}
