@@ -28,7 +28,8 @@ from ._images import path_cache
 from ._loader.batch_source import BatchSource, called
 from ._loader.batch_types import Sample
 from ._loader.classes import leaves
-from ._loader.counted_iterators import CountedHere, CountedWhole, CountedWorkers
+from ._loader.counted_iterators import CountedHere, CountedWhole
+from ._loader.counted_workers import CountedWorkers
 from ._loader.counts import Counts, Keeps
 from ._loader.dataset_stamp import DatasetStamp
 from ._loader.destination import Destination

@@ -25,7 +25,8 @@ from .._loader.in_flight import raised
 from .._loader.iterable_dataset import Make
 from .._loader.iterator_stream import Idle, IteratorStream
 from .._loader.native_dataset import NativeDataset
-from .._loader.schedule import DrawnIndices, DrawnOrder
+from .._loader.schedule import DrawnOrder
+from .._loader.torch_samplers import DrawnIndices
 from .rows import RowDataset
 
 

@@ -106,24 +106,6 @@ def test_rooms_look_one_way() -> None:
     assert wrong_arrows(imports(PACKAGE)) == []
 
 
-def unnamed(room: Path) -> set[str]:
-    """The files of a room that its README does not name."""
-    named = re.findall(r"`(\w+\.py)`", (room / "README.md").read_text())
-    return {path.name for path in room.glob("*.py")} - {"__init__.py", *named}
-
-
-@pytest.mark.parametrize("name", [name for name in ARROWS if name.startswith("_")])
-def test_a_rooms_readme_names_its_files(name: str) -> None:
-    assert unnamed(PACKAGE / name) == set()
-
-
-def test_a_file_that_no_readme_names_is_seen(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("`a.py`: this; b.py: that")
-    for file in ("__init__.py", "a.py", "b.py"):
-        (tmp_path / file).touch()
-    assert unnamed(tmp_path) == {"b.py"}
-
-
 def test_a_planted_circle_and_a_planted_wrong_arrow_are_seen(tmp_path: Path) -> None:
     files = {"_core/a.py": "def f():\n    from . import b", "_core/b.py": "from .a import f"}
     files |= {"_plan/a.py": "from .._tables import rows", "_tables/rows.py": ""}
@@ -159,6 +141,8 @@ def test_each_room_has_a_readme_that_names_its_files() -> None:
         assert named, room
         for name in named:
             assert [*room.glob(name), *PACKAGE.glob(name), *root.glob(name)], f"{room}: {name}"
+        if room.parent == PACKAGE:
+            assert {path.name for path in room.glob("*.py")} <= {"__init__.py", *named}, room
     tops = (PACKAGE, root / "gofast")
     known = [root, *tops, *(folder for top in tops for folder in top.rglob("*") if folder.is_dir())]
     for name in re.findall(r"`([\w/*.-]+\.(?:py|go|c|h|cu))`", (root / "ARCHITECTURE.md").read_text()):
