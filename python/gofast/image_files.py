@@ -13,7 +13,7 @@ import torch
 from . import errors
 from ._core.arguments import checked
 from ._core.numbers import DType
-from ._core.path_patterns import Paths, is_pattern
+from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
 from ._core.tfrecord_index import TFRecordIndex
 from ._images.bad_samples import OnError

@@ -13,7 +13,7 @@ from torch.utils.data import Dataset
 
 from . import errors
 from ._core.arguments import checked
-from ._core.path_patterns import Paths
+from ._core.patterns import Paths
 from ._core.reason import Reason
 from ._core.tfrecord_index import Column, TFRecordIndex
 from ._core.units import many

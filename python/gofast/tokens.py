@@ -18,7 +18,7 @@ from . import errors
 from ._core.arguments import checked
 from ._core.indices import listed, whole
 from ._core.numbers import type_name
-from ._core.path_patterns import Paths, files_of
+from ._core.patterns import Paths, files_of
 from ._core.reason import Reason
 from ._loader.batch_source import BatchSource, Line, SampleForm, row_index_error
 from ._loader.batch_types import Kind, SampleOf

@@ -9,7 +9,7 @@ Example:
 from __future__ import annotations
 
 from ._core.numbers import DType
-from ._core.path_patterns import Paths
+from ._core.patterns import Paths
 from ._doctor.report import DoctorReport
 from ._doctor.verdicts import Remedy, Verdict
 from ._images.bad_samples import BadSample, OnError

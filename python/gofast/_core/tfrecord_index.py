@@ -24,7 +24,7 @@ from .. import errors
 from . import engine, tfrecord_operations
 from .cache_folder import own_index
 from .descriptors import OwnedDescriptors
-from .path_patterns import Paths, files_of
+from .patterns import Paths, files_of
 from .stamp import Stamp
 from .tfrecord_operations import Feature, RecordsMade
 from .units import many

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from .. import errors
-from .._core import path_patterns
+from .._core import patterns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +95,7 @@ def matching(pattern: str) -> Pictures:
     Raises:
         NotFoundError: there is no such file.
     """
-    found = path_patterns.matching(pattern)
+    found = patterns.matching(pattern)
     if not found:
         raise errors.NotFoundError(f"{pattern}: no file matches the pattern").at(path=pattern)
     return Pictures(found, ())

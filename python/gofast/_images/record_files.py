@@ -19,7 +19,7 @@ from .. import errors
 from .._core import picture_operations
 from .._core.descriptors import OwnedDescriptors
 from .._core.memory import address_of
-from .._core.path_patterns import Paths
+from .._core.patterns import Paths
 from .._core.tfrecord_index import Column, TFRecordIndex
 from .file_index import UNLABELLED, Files, shared
 from .listing import Listing

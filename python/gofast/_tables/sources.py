@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import errors
-from .._core import path_patterns
+from .._core import patterns
 from .._core.arguments import several
 from .._core.warn import warn
 from .array_folder import is_whole
@@ -111,8 +111,8 @@ def expand(
 def _expand_one(path: str, made: set[str]) -> list[str]:
     if os.path.isdir(path):
         return [path] if is_whole(path) else _in_folder(path, made)
-    if path_patterns.is_pattern(path):
-        found = [file for file in path_patterns.matching(path) if os.path.realpath(file) not in made]
+    if patterns.is_pattern(path):
+        found = [file for file in patterns.matching(path) if os.path.realpath(file) not in made]
         if not found:
             raise _not_found(path, "no file matches the pattern")
         return found

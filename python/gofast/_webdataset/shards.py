@@ -15,7 +15,7 @@ from torch import distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
 from .. import errors
-from .._core.path_patterns import braces, is_pattern, matching
+from .._core.patterns import braces, is_pattern, matching
 
 Shard = dict[str, Any]  # {"url": ...}
 
