@@ -21,7 +21,7 @@ from torchvision import transforms as T
 import gofast
 from gofast._images.lazy_samples import LazySample
 from gofast._lazy.lazy_image import LazyImage
-from gofast._loader import worker_ring
+from gofast._loader import worker_ring as shared
 from image_data import photograph
 from same import difference
 
@@ -131,13 +131,13 @@ def test_what_crosses_as_a_ticket(
 ) -> None:
     """From the first batch on, also for the last one, which is smaller."""
     tickets: list[Any] = []
-    rebuild = worker_ring._rebuild
+    rebuild = shared._rebuild
 
     def counted(*ticket: Any) -> Any:
         tickets.append(ticket)
         return rebuild(*ticket)
 
-    monkeypatch.setattr(worker_ring, "_rebuild", counted)
+    monkeypatch.setattr(shared, "_rebuild", counted)
     count = len(batches(gofast.DataLoader, Own(paths, True), 2, collate))
     assert len(tickets) == each * count
 
