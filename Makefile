@@ -120,7 +120,7 @@ test-integrations: build .venv-integrations/.stamp ## with the real Accelerate, 
 	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/frameworks python/tests/loader/test_integrations.py python/tests/loader/test_ray.py python/tests/loader/test_torchdata.py python/tests/tables/test_text_cache.py python/tests/images/test_webdataset.py python/tests/images/test_tar_pictures.py python/tests/tools/test_shard.py $(ARGS)
 
 test-gpu: build ## the GPU path on a real GPU
-	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("there is no GPU here: make test-python runs the GPU path on a adapter for the driver")'
+	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("there is no GPU here: make test-python runs the GPU path on a stand-in for the CUDA driver")'
 	$(BIN)/python -m pytest python/tests/device/test_gpu.py $(ARGS)
 
 soak: build ## the long ones: many forks, many epochs, growth of memory, every byte of files changed in every way

@@ -266,19 +266,22 @@ func TestTraceThatCannotBeWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trace.Drop()
+	if _, err := trace.Stop(nil); err != nil {
+		t.Fatal(err)
+	}
 	next, err := engine.StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := trace.Stop(nil); !errors.Is(err, ErrClosed) { // and the next one goes on
-		t.Errorf("a trace that was dropped: %v", err)
+		t.Errorf("a trace that was stopped: %v", err)
 	}
-	trace.Drop()
 	if _, err := engine.StartTrace(filepath.Join(t.TempDir(), "trace.json"), 10); !errors.Is(err, ErrConfig) {
 		t.Errorf("the trace before was stopped again, and the next one has ended: %v", err)
 	}
-	next.Drop()
+	if _, err := next.Stop(nil); err != nil {
+		t.Error(err)
+	}
 }
 
 // One of two that stop a trace at once does.

@@ -1,6 +1,6 @@
 //go:build !race
 
-// gcc takes 3 s for the adapter of a driver, and what the race detector sees of it is tested beside package device.
+// gcc takes 3 s for the stand-in for the CUDA driver, and what the race detector sees of it is tested beside package device.
 
 package main
 
@@ -25,7 +25,7 @@ func TestRunOnADevice(t *testing.T) {
 	}
 	first.Close()
 	out, _ := command(t, 0, args...)
-	for _, part := range []string{"on cuda:0 (adapter 0):", "copy rate GB/s", "not waited for: the overlap"} {
+	for _, part := range []string{"on cuda:0 (stand-in 0):", "copy rate GB/s", "not waited for: the overlap"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("no %q in %q", part, out)
 		}

@@ -27,7 +27,7 @@ def main() -> None:
     chosen = [CASES[name] for name in options.case or CASES]
     there = torch.cuda.is_available()
     if not there and any(case.on_gpu for case in chosen):
-        sys.exit("there is no GPU here: make test-python runs the GPU path on a adapter for the driver")
+        sys.exit("there is no GPU here: make test-python runs the GPU path on a stand-in for the CUDA driver")
     name = torch.cuda.get_device_name() if there else "no GPU"
     print(f"{name}, {CORES} processors, torch {torch.__version__}")
     sections = []

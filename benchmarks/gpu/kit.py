@@ -1,7 +1,7 @@
 """`make gpu-kit`: one folder, build/gpu-kit, for a machine with a GPU, and without Go, gcc or a network.
 
 It is a part of the repository as it is laid out here, with what was built: gofast and its native module,
-gofast-bench, the adapter for a driver, the tests of devices, these benchmarks and some photographs. run.sh
+gofast-bench, the stand-in for a GPU, the tests of devices, these benchmarks and some photographs. run.sh
 needs Python >= 3.10 with torch >= 2.4, torchvision, numpy, Pillow and pytest.
 """
 

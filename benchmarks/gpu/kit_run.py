@@ -81,7 +81,7 @@ PARTS = [
     case("threads", ALWAYS, 100),
     Part("engine", 40, engine("engine"), ALWAYS, environment=LIBJPEG),
     Part("engine to the GPU", 40, engine("engine-gpu", "--device", "cuda"), WITH_GPU, environment=LIBJPEG),
-    Part("tests on the adapter", SECONDS, pytest(*OTHERS), ALWAYS, True, STANDIN),
+    Part("tests on the stand-in", SECONDS, pytest(*OTHERS), ALWAYS, True, STANDIN),
 ]
 
 
@@ -155,7 +155,7 @@ def main() -> int:
     there = torch.cuda.is_available()
     summary: dict[str, Any] = {"machine": machine(there), "parts": []}
     if not there:
-        print("there is no GPU here: its tests run on a adapter for the driver, its benchmarks are skipped")
+        print("there is no GPU here: its tests run on a stand-in, its benchmarks are skipped")
     for part in PARTS:
         if chosen and part.name not in chosen:
             continue

@@ -58,7 +58,7 @@ func TestKernelsAreKept(t *testing.T) {
 	if _, ok := keptImage(place(c, folder)); !ok {
 		t.Error("what is kept is not read")
 	}
-	keepImage(place(c, folder), []byte("\x00no kernel")) // the adapter refuses what begins with 0
+	keepImage(place(c, folder), []byte("\x00no kernel")) // the stand-in refuses what begins with 0
 	d, err := Open(0, Options{Library: driver.Library, Compilers: devicetest.Compilers(), Cache: folder})
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func TestOpen(t *testing.T) {
 	}
 	defer d.Close()
 	info := d.Info()
-	if info.Name != "adapter 1" || info.Ordinal != 1 || info.Capability != "12.1" || info.Driver != "12.4" || info.Stream == 0 {
+	if info.Name != "stand-in 1" || info.Ordinal != 1 || info.Capability != "12.1" || info.Driver != "12.4" || info.Stream == 0 {
 		t.Errorf("%+v", info)
 	}
 	driver.Memory(1<<20, 1<<30)

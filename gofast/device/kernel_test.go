@@ -12,7 +12,7 @@ import (
 	"github.com/gofast-org/gofast/gofast/numbers"
 )
 
-// opened is device 0 of the adapter, with a compiler; the test skips without one.
+// opened is device 0 of the stand-in, with a compiler; the test skips without one.
 func opened(t testing.TB, mode int) (*devicetest.Driver, *Device) {
 	t.Helper()
 	driver := devicetest.New(t, mode)

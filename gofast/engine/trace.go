@@ -86,14 +86,6 @@ func (t *Trace) Stop(spans []Span) (TraceSize, error) {
 	return size, file.Commit()
 }
 
-// Drop ends the trace without a file, unless it was stopped.
-func (t *Trace) Drop() {
-	if file := t.file.Swap(nil); file != nil {
-		meter.StopTrace()
-		file.Release()
-	}
-}
-
 func monotonic() int64 {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // never fails

@@ -11,7 +11,7 @@ from . import errors
 from ._core import engine, table_operations
 from ._core.arguments import checked
 from ._tables.features import Column, FillValue
-from ._tables.label import DEFAULT_LABEL, Label
+from ._tables.label_option import DEFAULT_LABEL, Label
 from ._tables.sources import Path, expand
 
 if TYPE_CHECKING:

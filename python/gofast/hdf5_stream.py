@@ -14,13 +14,13 @@ from ._core.openmp import alone
 from ._loader.batch_source import Line
 from ._loader.batch_types import Kind
 from ._tables.array_memory import ArrayMemory
+from ._tables.block_mixing import LOOKED_AT, labels_mixing, mixing
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, BlockPermutation
 from ._tables.cells import CellPlace
 from ._tables.file_arrays import FileArray
 from ._tables.hdf5_origin import HDF5Origin
 from ._tables.hdf5_windows import HDF5Windows, Values
-from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
 from ._tables.origin import Stored
 from ._tables.sample_options import SampleOptions
 from ._tables.stream_options import StreamOptions

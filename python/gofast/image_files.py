@@ -19,8 +19,8 @@ from ._core.picture_operations import Scan
 from ._core.tfrecord_index import TFRecordIndex
 from ._images.bad_samples import OnError
 from ._images.file_index import Files
-from ._images.labels import matched, numbers
 from ._images.listing import Listing
+from ._images.matched_labels import matched, numbers
 from ._images.options import PictureOptions, Rng
 from ._images.paths import Pictures, held, listed, matching
 from ._images.record_files import listing_beside, listing_of, listing_of_shards, listing_of_tar

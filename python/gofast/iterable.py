@@ -26,7 +26,7 @@ from ._tables.codings import Categories, Dates
 from ._tables.column_options import Header
 from ._tables.features import Column, FillValue
 from ._tables.hdf5_origin import asked
-from ._tables.label import DEFAULT_LABEL, Label
+from ._tables.label_option import DEFAULT_LABEL, Label
 from ._tables.limits import Limits
 from ._tables.sample_options import SampleOptions
 from ._tables.scale import Scale

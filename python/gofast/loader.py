@@ -2,68 +2,37 @@
 
 The batches, their order and the state of every generator equal torch's after any number of batches, for
 the same `num_workers`, `prefetch_factor` and `persistent_workers`. `_loader/epoch` says what is pulled,
-drawn and made when.
+drawn and made when; `loader_iterators`, which machinery makes an iterator.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-import weakref
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import Sampler, Subset, default_collate
-from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.data import Sampler, Subset
 
-from ._core import engine
 from ._core.arguments import checked, flag
-from ._core.default_collate import is_torchs
-from ._core.openmp import as_in_workers
-from ._core.reason import NotNative, Reason
-from ._core.warn import warn
 from ._device.device_option import wanted as wanted_device
-from ._images import folder_adapters as folder_adapters  # by these `resolve` knows torchvision's datasets
-from ._images import hugging_face as hugging_face
-from ._images import memory_adapters as memory_adapters
-from ._images import path_cache
-from ._loader.batch_source import BatchSource, called
 from ._loader.batch_types import Collate, Collating, Function, Given, Made, Sample, Samples, Source, Unknown
-from ._loader.classes import leaves, warn_of_conflicts
-from ._loader.counted_iterators import CountedHere, CountedWhole, CountedWorkers
-from ._loader.counts import Counts, Keeps
-from ._loader.dataset_stamp import DatasetStamp
-from ._loader.destination import Destination
+from ._loader.classes import warn_of_conflicts
 from ._loader.explain import describe
-from ._loader.explain import explain as explain  # which must know them too
-from ._loader.fallback_warnings import warn_of_loader
+from ._loader.explain import explain as explain  # with the adapters that loader_iterators knows
 from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
-from ._loader.iterator_stream import Idle, IteratorStream
-from ._loader.native_dataset import NativeDataset, native, resolve, surroundings
-from ._loader.over import Over, epoch_of
+from ._loader.native_dataset import NativeDataset
 from ._loader.ranks import ranks_here, waits_of_ranks
-from ._loader.recent_batches import RecentBatches
-from ._loader.resume import (
-    ahead_by_one,
-    check,
-    comes_first,
-    is_over,
-    of_all_ranks,
-    put,
-    state_of_loader,
-    with_skips,
-)
-from ._loader.seeding import seeder
+from ._loader.resume import check, of_all_ranks, state_of_loader, with_skips
 from ._loader.skips import NO_SKIPS, Skips
 from ._loader.stacking import Stacking
 from ._loader.trace import Trace
-from ._loader.worker_copies import WorkerCopies
 from ._tables.codings import warn_of_codings
-from .errors import OptionError, UnsupportedError
+from .errors import OptionError
+from .loader_iterators import LoaderIterators
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -73,20 +42,7 @@ if TYPE_CHECKING:
 _TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(TorchDataLoader.__init__).parameters  # torch 2.6
 
 
-def _warn_of_fewer(threads: int) -> None:
-    """Warns that the engine has fewer threads than were asked for."""
-    there = engine.threads()
-    if threads > there:
-        warn(
-            f"threads={threads}, but the engine has {there} in this process and uses no more: the cores "
-            f"that CPU affinity and the control group allow, divided by the ranks on this host "
-            f"({engine.ranks()}, see LOCAL_WORLD_SIZE). Allow more cores, or say threads={there}, which "
-            "silences this",
-            once="loader: threads",
-        )
-
-
-class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
+class DataLoader(LoaderIterators[Sample], Collating[Source, Collate]):
     """torch.utils.data.DataLoader with the engine's threads instead of worker processes.
 
     It takes all of torch's arguments, with torch's meaning. The engine makes the batches if it can read the
@@ -193,17 +149,8 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         wanted_device(device)  # refuses what is none
         self.device, self.resident = device, resident
         self.threads = threads
-        self._live: weakref.WeakValueDictionary[int, NativeIterator] = weakref.WeakValueDictionary()
-        self._latest: weakref.ref[_BaseDataLoaderIter] | None = None
-        self._recent = RecentBatches()  # of the last iterator
-        self._state: dict[str, Any] | None = None  # what the next iterator goes on from
-        self._skips = NO_SKIPS  # of the next iterator
-        # integrations sets them. A framework takes a batch ahead, and restores the process's generators:
-        self._ahead_by_one = False
-        self._state_of_all = False  # it saves one state for all ranks
-        self._idle = Idle()
-        self._counts = Counts()
-        self._stacking = Stacking(dataset)
+        self._begin_here(dataset)
+        self._go_on_from_nothing()
         if isinstance(dataset, IterableSourceDataset):
             dataset._check_order(shuffle=shuffle, sampler=sampler)
         if _TORCH_HAS_IN_ORDER:
@@ -230,11 +177,6 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
             **newer,
         )
 
-    def check_worker_number_rationality(self) -> None:
-        """Warn of more workers than cores, if workers are processes."""
-        if self.num_workers > 0 and isinstance(self._native_view(), Reason):
-            super().check_worker_number_rationality()
-
     def set_epoch(self, epoch: int) -> None:
         """Pass the epoch on to each of the sampler, the batch sampler and the dataset that takes it."""
         inner = getattr(self.batch_sampler, "sampler", None)
@@ -255,28 +197,6 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         self._idle.drop()
         self._recent.ended = None
         self._stacking = Stacking(self.dataset)
-
-    def _torchs_iterator(self, why: Reason | None, state: dict[str, Any] | None) -> _BaseDataLoaderIter:
-        """torch's own, as torch makes it, except that it counts, and knows where it stands."""
-        made: CountedHere | CountedWorkers
-        path_cache.refresh()  # workers that are forked now see what others have kept
-        if self.num_workers:
-            self.check_worker_number_rationality()
-            made = CountedWorkers(self, self._counts, self._keeps(), state)
-        else:
-            if not self._stacking.is_at_home():  # the loader was inherited by a fork
-                self._stacking = Stacking(self.dataset)
-            made = CountedHere(self, self._counts, self._stacking, self._keeps(), state)
-        if why is not None:
-            self._counts.fallback(str(why), "loader")
-        return made
-
-    def _keeps(self) -> list[Keeps]:
-        """What keeps the pictures of its datasets."""
-        found = [ours._keeps() for leaf in leaves(self.dataset) if (ours := native(leaf)) is not None]
-        if path_cache.current is not None:
-            found.append(path_cache.current.kept)
-        return [one for one in found if one is not None]
 
     @checked
     def stats(self, *, ranks: bool = False) -> dict[str, Any]:
@@ -338,17 +258,6 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         """
         told = self._counts.told(self._thread_count())
         return {**told, "ranks": waits_of_ranks(told["epoch"])} if flag("ranks", ranks) else told
-
-    def _thread_count(self) -> int:
-        """The engine's threads that work for this loader; 0 before it has begun, or on torch's machinery."""
-        if self._counts.tally is None or not engine.loaded():
-            return 0
-        return self._most_threads()
-
-    def _most_threads(self) -> int:
-        """The share of this rank, as it is now: Lightning's first one may have begun with all cores."""
-        there = engine.threads()
-        return min(self.threads or self.num_workers or there, there)
 
     @checked
     def trace(self, path: str | os.PathLike[str], events: int = 100_000) -> Trace:
@@ -414,9 +323,6 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
             ...     torch.save(loader.state_after(batches[-1]), "loader.pt")
         """
         return state_of_loader(self, self._newest(), self._recent, batch)
-
-    def _newest(self) -> _BaseDataLoaderIter | None:
-        return None if self._latest is None else self._latest()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iterator goes on where an equal loader stood, as if nothing had happened.
@@ -491,23 +397,6 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
             )
         self._skips = Skips([*self._skips.ranges(), *skips.ranges()])
 
-    def _check_skips(self) -> None:
-        """Raises if what is skipped would draw something that nobody knows."""
-        view = self._native_view()
-        if isinstance(view, Reason):
-            raise UnsupportedError(f"skipped steps need batches of the engine: {view}")
-        if self.collate_fn is not default_collate:
-            raise UnsupportedError(
-                f"collate_fn={called(self.collate_fn)} may draw, and is not called for steps that are skipped"
-            )
-
-    def _take_skips(self) -> Skips:
-        """Those of the iterator that begins."""
-        if self._skips:
-            self._check_skips()
-        skips, self._skips = self._skips, NO_SKIPS
-        return skips
-
     def __len__(self) -> int:
         count = super().__len__()
         skips = self._skips or getattr(self._newest(), "skips", NO_SKIPS)
@@ -521,40 +410,6 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
 
     def __repr__(self) -> str:
         return describe(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        work = ("_iterator", "_live", "_latest", "_recent", "_idle", "_counts", "_stacking")
-        state.update(dict.fromkeys(work))  # it stays here
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        here = {"_live": weakref.WeakValueDictionary(), "_idle": Idle(), "_counts": Counts()}
-        here["_recent"] = RecentBatches()
-        self.__dict__.update(state, **here, _stacking=Stacking(state["dataset"]))
-
-    def _native_view(self) -> BatchSource | Reason:
-        """The dataset as the engine sees it, or why this loader must run on torch's machinery."""
-        return self._judged()[0]
-
-    def _judged(self) -> tuple[BatchSource | Reason, WorkerCopies | None]:
-        """The same, and what makes copies of the collate function for workers."""
-        collate, init, copies = self.collate_fn, self.worker_init_fn, None
-        if not self._auto_collation:
-            return Reason("batch_size=None: samples are asked for one by one"), None
-        if collate is default_collate and not is_torchs():
-            return Reason("default_collate_fn_map has functions of your own: they make the batches"), None
-        if self.timeout and not self.num_workers:
-            return Reason("timeout= is for workers, and torch refuses it without"), None
-        if self.num_workers > 0:
-            try:
-                copies = WorkerCopies(collate)
-            except NotNative as why:
-                return Reason(f"collate_fn={called(collate)} needs processes of its own: {why}"), None
-            if init is not None and seeder(init) is None:
-                return Reason(f"worker_init_fn={called(init)} does more than seed, in worker processes"), None
-        with as_in_workers(self.num_workers):
-            return resolve(self.dataset), copies
 
     if TYPE_CHECKING:
 
@@ -601,77 +456,3 @@ class DataLoader(TorchDataLoader[Sample], Collating[Source, Collate]):
         from ._device.prefetch import Moving
 
         return Moving(iterator, wanted)
-
-    def _wanted_device(self) -> torch.device | None:
-        return wanted_device(self.device)
-
-    def _destination(self) -> Destination:
-        """Where the engine's batches arrive."""
-        wanted, rows = self._wanted_device(), self.collate_fn is not default_collate
-        if wanted is None:
-            return Destination(rows, pinned=self.pin_memory and torch.cuda.is_available())
-        from ._device.device_destination import OnDevice
-
-        return OnDevice(wanted, self.resident)
-
-    def _get_iterator(self) -> _BaseDataLoaderIter:
-        state = None if self._state is None else check(self, self._state)
-        if state is not None and self._ahead_by_one:
-            state = ahead_by_one(state)
-        if state is not None and comes_first(state):
-            put(self, state)
-            state = None
-        if state is not None and is_over(state) and epoch_of(self) is not None:
-            return cast(_BaseDataLoaderIter, Over(self, partial(self._behind_last, state)))
-        return self._begin(state)
-
-    def _behind_last(self, state: dict[str, Any], same: bool) -> _BaseDataLoaderIter:
-        """Behind the last batch of an epoch: the iterator that ends, or that of a new epoch."""
-        if not same:
-            put(self, state)
-        return self._begin(state if same else None)
-
-    def _begin(self, state: dict[str, Any] | None) -> _BaseDataLoaderIter:
-        iterator = self._new_iterator(state)
-        self._latest, self._state = weakref.ref(iterator), None
-        self._recent = getattr(iterator, "_recent", RecentBatches())
-        return iterator
-
-    def _new_iterator(self, state: dict[str, Any] | None) -> _BaseDataLoaderIter:
-        skips = self._take_skips()
-        (view, copies), rows = self._judged(), self.collate_fn is not default_collate
-        wanted = self._wanted_device()
-        if (isinstance(view, Reason) or rows) and self.resident is True and wanted is not None:
-            from ._device.resident import NOT_A_TABLE, OWN_COLLATE
-
-            raise OptionError(OWN_COLLATE if rows else NOT_A_TABLE)
-        if isinstance(view, Reason):
-            if (
-                isinstance(self.dataset, IterableSourceDataset)
-                and self._auto_collation
-                and self.dataset._makes_batches
-            ):
-                if state is not None and "iterated" in (state["epoch"] or {}):
-                    raise UnsupportedError("the state is of worker processes, and this loader needs none")
-                return CountedWhole(self, self._counts, state)
-            if isinstance(self.dataset, IterableSourceDataset):
-                with self.dataset._of_batches(self.batch_size):
-                    return self._torchs_iterator(None, state)
-            if self._auto_collation:  # without it, the user asked for single samples
-                if surroundings(self.dataset) is None:
-                    warn_of_loader(view)
-                return self._torchs_iterator(view, state)
-            return self._torchs_iterator(None, state)
-        # torch's workers have copies of the dataset. Without workers, torch sees each change at once.
-        stamp = None if self.num_workers else DatasetStamp(self.dataset, view)
-        if stamp is None:
-            view = view.as_forked()
-        threads = self._most_threads()
-        if self.threads is not None:
-            _warn_of_fewer(self.threads)
-        moved = rows and wanted is not None  # what the collate function makes is moved
-        destination = Destination(rows) if moved else self._destination()
-        lane = IteratorStream(view, threads, self._idle, stamp, destination, self._counts)
-        iterator = NativeIterator(self, lane, copies, wanted is not None and not moved, state, skips)
-        self._live[id(iterator)] = iterator
-        return iterator

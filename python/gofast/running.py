@@ -15,7 +15,7 @@ from typing import Any
 from . import installed
 from ._command.closing import Ran, verdict
 from ._core import engine, reason, tally
-from ._core.spent import Spent
+from ._core.processor_time import Spent
 from ._core.units import duration
 
 _REPORT = "GOFAST_REPORT"  # the way to the memory where worker processes leave their counts

@@ -14,14 +14,13 @@ from ._core.units import many, size
 from ._loader.batch_source import Line
 from ._loader.batch_types import Kind
 from ._tables import blocks
+from ._tables.block_mixing import LOOKED_AT, labels_mixing, mixing
 from ._tables.block_stream import BlockStream
 from ._tables.blocks import BlockOrder, BlockPermutation
 from ._tables.cells import CellPlace
 from ._tables.column_options import warn_of_no_label
-from ._tables.label import DEFAULT_LABEL
-from ._tables.mixing import LOOKED_AT, labels_mixing, mixing
+from ._tables.label_option import DEFAULT_LABEL
 from ._tables.open_table import request_of
-from ._tables.rooms import Rooms
 from ._tables.sample_options import SampleOptions
 from ._tables.stream_options import StreamOptions, for_rows
 from ._tables.stream_pieces import CountedPieces
@@ -30,6 +29,7 @@ from ._tables.stream_windows import StreamWindows
 from ._tables.table_options import TableOptions
 from ._tables.window import Window
 from ._tables.window_batches import Some
+from ._tables.window_memory import Rooms
 
 
 class TableRows(BlockStream[Kind]):

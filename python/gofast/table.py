@@ -24,7 +24,7 @@ from ._tables.cells import CellPlace
 from ._tables.codings import Categories, Dates, Named, Unit
 from ._tables.column_options import Header, warn_of_no_label
 from ._tables.features import Column, FillValue
-from ._tables.label import DEFAULT_LABEL, Label
+from ._tables.label_option import DEFAULT_LABEL, Label
 from ._tables.limits import Limits
 from ._tables.open_table import files_of, open_table, place
 from ._tables.rows import RowDataset

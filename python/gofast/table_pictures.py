@@ -14,8 +14,8 @@ import torch
 from . import errors
 from ._core.arguments import checked
 from ._core.tfrecord_index import TFRecordIndex
-from ._images.labels import numbers
 from ._images.listing import Listing
+from ._images.matched_labels import numbers
 from ._images.pictures_with_rows import PicturesWithRows
 from ._images.record_files import listing_of
 from ._images.torchvision_datasets import IMG_EXTENSIONS, default_loader

@@ -41,7 +41,7 @@ from ._tables.array_memory import Array
 from ._tables.codings import Categories, Dates, Unit
 from ._tables.column_options import Header
 from ._tables.features import Column, FillValue
-from ._tables.label import Label
+from ._tables.label_option import Label
 from ._tables.limits import Limits
 from ._tables.scale import Scale
 from ._tables.sources import Path

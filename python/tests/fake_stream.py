@@ -129,7 +129,7 @@ class FakeBatcher:
 
 def install(monkeypatch: Any) -> Log:
     """Make gofast's loader work on `Numbers` through fake batchers."""
-    from gofast import loader
+    from gofast import loader_iterators
     from gofast._core import engine
     from gofast._core.reason import Reason
     from gofast._loader import dataset_stamp, destination, iterator_stream
@@ -140,7 +140,7 @@ def install(monkeypatch: Any) -> Log:
         return FakeView(dataset) if type(dataset) is Numbers else Reason("it holds no numbers")
 
     monkeypatch.setattr(engine, "threads", lambda requested=None: requested or 16)
-    monkeypatch.setattr(loader, "resolve", resolve)
+    monkeypatch.setattr(loader_iterators, "resolve", resolve)
     monkeypatch.setattr(dataset_stamp, "resolve", resolve)
 
     def new_batcher(self: Any, before: Any) -> FakeBatcher:

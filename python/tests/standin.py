@@ -1,6 +1,6 @@
-"""The adapter for a GPU: a driver in C (gofast/device/testdata/standin), and torch's side of its device.
+"""The stand-in for a GPU: a driver in C (gofast/device/testdata/standin), and torch's side of its device.
 
-Device tensors are CPU tensors over the adapter's memory, which is poisoned when it is freed. What a test
+Device tensors are CPU tensors over the stand-in's memory, which is poisoned when it is freed. What a test
 looks at is made by `look`, as a kernel of the user's would see it.
 """
 
@@ -29,7 +29,7 @@ MANUAL, LATE, ON_SIGHT, RANDOM = range(4)
 
 
 def build(folder: pathlib.Path) -> pathlib.Path:
-    """The adapter's library, which the processes of a test run share: one of them builds it."""
+    """The stand-in's library, which the processes of a test run share: one of them builds it."""
     library = folder / "libstandin.so"
     flags = ["-std=gnu11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread"]
     with open(folder / "libstandin.lock", "w") as lock:
@@ -43,7 +43,7 @@ def build(folder: pathlib.Path) -> pathlib.Path:
 
 
 class StandIn:
-    """The control of the adapter, and the devices that a test opens on it.
+    """The control of the stand-in, and the devices that a test opens on it.
 
     Attributes:
         library: the path.
@@ -161,7 +161,7 @@ class Mark:
 
 
 class StandInSide:
-    """torch's part of a device of the adapter."""
+    """torch's part of a device of the stand-in."""
 
     standin: StandIn
 
@@ -203,7 +203,7 @@ class StandInSide:
             return torch.empty(shape, dtype=dtype)
         address = self.standin.c.standin_malloc(self._ordinal, size, stream)
         if not address:
-            raise torch.OutOfMemoryError(f"the adapter has no {size} bytes")
+            raise torch.OutOfMemoryError(f"the stand-in has no {size} bytes")
         memory = (ctypes.c_uint8 * size).from_address(address)
         tensor = torch.frombuffer(memory, dtype=dtype).view(shape)
         self.standin.memory.add(address)
@@ -217,7 +217,7 @@ def _free(standin: StandIn, address: int) -> None:
 
 
 def opened(library: pathlib.Path, monkeypatch: Any, cache: pathlib.Path) -> Iterator[StandIn]:
-    """The adapter as this process's driver, while a test runs; afterwards nothing may be wrong or left."""
+    """The stand-in as this process's driver, while a test runs; afterwards nothing may be wrong or left."""
     standin = StandIn(library)
     standin.c.standin_reset()
     standin.mode = LATE

@@ -17,7 +17,7 @@ from gofast._loader.native_dataset import resolve
 from gofast._loader.slots import RING
 from gofast._loader.transfer_format import TransferFormat
 
-Batch = tuple[torch.Tensor, torch.Tensor | None, dict[int, int]]  # samples as they lie, labels, adapters
+Batch = tuple[torch.Tensor, torch.Tensor | None, dict[int, int]]  # samples, labels, substitutes by position
 
 
 def fill(

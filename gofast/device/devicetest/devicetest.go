@@ -1,4 +1,4 @@
-// Package devicetest is a adapter for a GPU, for tests: a driver in C (../testdata/standin), which gcc builds, and what a
+// Package devicetest is a stand-in for a GPU, for tests: a driver in C (../testdata/standin), which gcc builds, and what a
 // test says to it and asks it. Its standin.h says what each function does. One test at a time may use it.
 package devicetest
 
@@ -56,13 +56,13 @@ var build struct {
 	err     error
 }
 
-// sources is the folder of the adapter.
+// sources is the folder of the stand-in.
 func sources() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "testdata", "standin")
 }
 
-// compile calls gcc as standin.h says. Without -O: the adapter computes little, and
+// compile calls gcc as standin.h says. Without -O: the stand-in computes little, and
 // gcc takes 1 s for it instead of 3.
 func compile(args ...string) error {
 	out, err := exec.Command("gcc", append([]string{"-std=gnu11", "-ffp-contract=off", "-Wall", "-Wextra", "-pthread"}, args...)...).CombinedOutput()
@@ -72,7 +72,7 @@ func compile(args ...string) error {
 	return nil
 }
 
-// library builds the adapter, once a process. The folder is gone as soon as the library is loaded.
+// library builds the stand-in, once a process. The folder is gone as soon as the library is loaded.
 func library() (string, error) {
 	build.Do(func() {
 		folder, err := os.MkdirTemp("", "gofast-standin")
@@ -89,21 +89,21 @@ func library() (string, error) {
 		path := C.CString(build.library)
 		defer C.free(unsafe.Pointer(path))
 		if C.load(path) == 0 {
-			build.err = fmt.Errorf("the adapter cannot be loaded")
+			build.err = fmt.Errorf("the stand-in cannot be loaded")
 		}
 	})
 	return build.library, build.err
 }
 
-// Driver is the adapter.
+// Driver is the stand-in.
 type Driver struct{ Library string }
 
-// New gives the adapter as it is at first, and looks at the end of a test whether anything was done wrong or left.
+// New gives the stand-in as it is at first, and looks at the end of a test whether anything was done wrong or left.
 func New(t testing.TB, mode int) *Driver {
 	t.Helper()
 	path, err := library()
 	if err != nil {
-		t.Skipf("no adapter for a GPU: %v", err)
+		t.Skipf("no stand-in for a GPU: %v", err)
 	}
 	d := &Driver{path}
 	C.call_none(function("standin_reset"))
@@ -130,7 +130,7 @@ func function(name string) unsafe.Pointer {
 	defer C.free(unsafe.Pointer(cname))
 	f := C.find(cname)
 	if f == nil {
-		panic("the adapter has no " + name)
+		panic("the stand-in has no " + name)
 	}
 	functions.Store(name, f)
 	return f
@@ -199,7 +199,7 @@ func (d *Driver) Reset() { C.call_none(function("standin_reset")) }
 // Pending is the number of operations that are not done.
 func (d *Driver) Pending() int { return int(C.ask(function("standin_pending"))) }
 
-// Read reads as a kernel of the consumer would. The adapter must be one that reads at once.
+// Read reads as a kernel of the consumer would. The stand-in must be one that reads at once.
 func (d *Driver) Read(stream uintptr, address uint64, bytes int) []byte {
 	out := C.calloc(1, C.size_t(bytes+1))
 	defer C.free(out)

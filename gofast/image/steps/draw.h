@@ -75,9 +75,6 @@ int32_t gf_draw(const gf_steps *steps, int32_t flags, uint8_t *state, uint32_t *
 int32_t gf_draw_stateless(const gf_steps *steps, uint64_t seed, uint64_t epoch, const int64_t *indices, const int32_t *occurrences,
                           const gf_size *sizes, int64_t n, int32_t *records, gf_draw_result *result);
 
-// Writes the state image that torch.manual_seed(seed) leaves; worker w of a DataLoader has base_seed + w.
-void gf_draw_seed(uint8_t *state, uint64_t seed);
-
 // Which flags torch's own draw tells: value is torch.empty(1).uniform_(0.08, 1.0, generator=torch.Generator().manual_seed(1)).item().
 // Returns GF_DRAW_FUSED, 0, or -1 where it is neither: then this torch is not the one that is imitated here.
 int32_t gf_draw_is_fused(float value);

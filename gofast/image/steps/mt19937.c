@@ -104,16 +104,3 @@ void gf_mt_back(gf_words *w) {
     temper(w, w->at, w->end);
     w->twisted = 0;
 }
-
-void gf_draw_seed(uint8_t *image, uint64_t seed) {
-    memset(image, 0, GF_DRAW_STATE_BYTES);
-    put64(image, seed);
-    put32(image + LEFT, 1);
-    put32(image + SEEDED, 1);
-    uint32_t word = (uint32_t)seed;
-    put64(image + WORDS, word);
-    for (uint32_t i = 1; i < GF_MT_WORDS; i++) {
-        word = 1812433253 * (word ^ (word >> 30)) + i;
-        put64(image + WORDS + 8 * i, word);
-    }
-}

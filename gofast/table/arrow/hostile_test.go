@@ -31,25 +31,9 @@ func smallFiles(tb testing.TB) map[string][]byte {
 	return files
 }
 
-func TestFlippedBytes(t *testing.T) {
-	for name, content := range smallFiles(t) {
-		t.Run(name, func(t *testing.T) {
-			tabletest.Flip(t, Open, name, content)
-		})
-	}
-}
+func TestFlippedBytes(t *testing.T) { tabletest.Flip(t, Open, smallFiles(t)) }
 
-// FuzzOpen reads whole damaged files.
-func FuzzOpen(f *testing.F) {
-	for _, content := range smallFiles(f) {
-		f.Add(content)
-	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		if err := tabletest.Try(t, Open, content); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
+func FuzzOpen(f *testing.F) { tabletest.Fuzz(f, Open, smallFiles(f)) }
 
 func open(t *testing.T, content []byte) (table.Reader, error) {
 	f := tabletest.File(t, content)

@@ -114,9 +114,15 @@ var flips = []func(b byte) byte{
 	func(byte) byte { return 0 }, func(b byte) byte { return b + 1 },
 }
 
-// Flip changes every byte of a valid file, in one of five ways by turns (in each of them with GOFAST_SOAK=1), and cuts it
+// Flip changes every byte of valid files, in one of five ways by turns (in each of them with GOFAST_SOAK=1), and cuts them
 // at every length.
-func Flip(t *testing.T, open Open, name string, content []byte) {
+func Flip(t *testing.T, open Open, files map[string][]byte) {
+	for name, content := range files {
+		t.Run(name, func(t *testing.T) { flip(t, open, name, content) })
+	}
+}
+
+func flip(t *testing.T, open Open, name string, content []byte) {
 	if err := Try(t, open, content); err != nil {
 		t.Fatalf("%s: the valid file: %v", name, err)
 	}
@@ -127,12 +133,12 @@ func Flip(t *testing.T, open Open, name string, content []byte) {
 		step = 17
 	}
 	for i := 0; i < len(content); i += step {
-		for k, flip := range flips {
+		for k, change := range flips {
 			if !soak && k != i%len(flips) {
 				continue
 			}
 			copy(damaged, content)
-			damaged[i] = flip(content[i])
+			damaged[i] = change(content[i])
 			if err := Try(t, open, damaged); err != nil {
 				t.Fatalf("%s, byte %d of %d from %#x to %#x: %v", name, i, len(content), content[i], damaged[i], err)
 			}
@@ -141,4 +147,16 @@ func Flip(t *testing.T, open Open, name string, content []byte) {
 			t.Fatalf("%s cut to %d bytes: %v", name, i, err)
 		}
 	}
+}
+
+// Fuzz reads whole damaged files, beginning with these.
+func Fuzz(f *testing.F, open Open, files map[string][]byte) {
+	for _, content := range files {
+		f.Add(content)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if err := Try(t, open, content); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

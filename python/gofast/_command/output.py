@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from .._core.progress import printable
-from .._tables.label import DEFAULT_LABEL
+from .._tables.label_option import DEFAULT_LABEL
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 PIPE_CLOSED = 141  # as a shell shows a program that SIGPIPE ended

@@ -186,7 +186,7 @@ def loader_of(script: str, arguments: Sequence[str], patience: float = 15.0) -> 
     one_of = "its loader" if len(seen.loaders) == 1 else f"one of its {len(seen.loaders)} loaders"
     output.note(
         f"{script}: measuring {one_of}, of {type(getattr(loader, 'dataset', None)).__name__}; a step takes "
-        f"{duration(seconds)}, and a adapter takes as long"
+        f"{duration(seconds)}, and a stand-in takes as long"
     )
     took = time.monotonic() - seen.began
     looks = SeenSteps(seen.looking.seen, known)

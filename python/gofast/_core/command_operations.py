@@ -29,11 +29,11 @@ class Problem(_Pictured):
     reason: str
 
 
-class _Rest(TypedDict, total=False):
+class _OptionalFindings(TypedDict, total=False):
     missing_libraries: dict[str, str]
 
 
-class Verification(_Rest):
+class Verification(_OptionalFindings):
     """What was found by reading everything; see inspect.Verification."""
 
     files: int

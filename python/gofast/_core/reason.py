@@ -90,11 +90,11 @@ class Reasons:
 process = Reasons()
 
 
-class _Now(threading.local):
+class _Timing(threading.local):
     inside = False
 
 
-_now = _Now()
+_now = _Timing()
 
 
 class timed:

@@ -30,7 +30,7 @@ from .run_ahead import RunAheadLimit
 PINNED_SHARE = 1 / 8  # of memory that the ranks of a machine may pin; the rest goes through staging
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
-_library = ""  # the driver's; tests name a adapter
+_library = ""  # the driver's; tests name a stand-in
 _cache = ""  # the folder for compiled kernels; "" is the user's cache
 _side: Callable[[int, int], sides.TorchDevice] = sides.TorchDevice
 _ordinal_of: Callable[[torch.device], int] = sides.ordinal_of

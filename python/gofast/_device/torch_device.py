@@ -1,7 +1,7 @@
 """What torch does for a device: its streams, and the memory that batches arrive in.
 
 That memory is torch's, so that running out of it, its accounting and `record_stream` are torch's too. Tests
-put another side instead of this one, whose device is a adapter for a driver.
+put another side instead of this one, whose device is a stand-in for the CUDA driver.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def one_thread(loader: Any) -> Any:
     return like(loader, worker_init_fn=OneThread(loader.worker_init_fn))
 
 
-class _Joined:
+class _JoinedBatches:
     """A batch sampler that joins eight batches of another to one."""
 
     def __init__(self, inner: Any) -> None:
@@ -86,7 +86,7 @@ def larger_batches(loader: Any) -> Any:
     """Batches of eight times the size."""
     if loader.batch_size is not None:
         return like(loader, batch_size=8 * loader.batch_size)
-    return like(loader, batch_sampler=_Joined(loader.batch_sampler))
+    return like(loader, batch_sampler=_JoinedBatches(loader.batch_sampler))
 
 
 def torchs_sampler(loader: Any) -> Any:

@@ -112,7 +112,7 @@ _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary
 _compiled_grey: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()  # for mode L
 
 
-class _Contents:
+class _PlansOfCopies:
     """Compose objects that are made again for every picture, by what they are made of.
 
     An object that was seen before has a stamp of its own. Here are plans of copies, which nobody changes.
@@ -147,7 +147,7 @@ class _Contents:
 
 _MOST_CONTENTS = 64
 _NEW: Any = object()
-_contents = _Contents()
+_plans_of_copies = _PlansOfCopies()
 
 
 def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[Any] | None:
@@ -158,7 +158,7 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
     known, channels = (_compiled, 3) if image.mode == "RGB" else (_compiled_grey, 1)
     compiled = known.get(compose)
     if compiled is None or not compiled.stamp.holds():
-        found = _contents.find(compose, channels)
+        found = _plans_of_copies.find(compose, channels)
         if isinstance(found, Reason):
             return _in_python(compose, image, own, found)
         compiled = found

@@ -19,7 +19,7 @@ from .. import errors
 from .._core import codecs, engine, generators
 from .._core.native import Picture
 from .._core.numbers import NAMES
-from .._core.spent import Spent
+from .._core.processor_time import Spent
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.source import PixelSource, Source, SourceState

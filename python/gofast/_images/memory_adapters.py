@@ -18,9 +18,9 @@ from .._loader.core_dataset import IntArray
 from .._loader.extra_columns import ExtraColumns
 from .._loader.native_dataset import ADAPTERS
 from .memory_pictures import MemoryAdapter
-from .own_labels import Labels, OwnLabels, are_labels
 from .pixels import Pixels, layout_of, taken
 from .torchvision_datasets import MODULES, is_torchvisions
+from .writable_labels import Labels, OwnLabels, are_labels
 
 
 class MemoryForm(NamedTuple):

@@ -52,7 +52,7 @@ class RecordFiles(Files):
         self.called = f"records of {records.asked.form or 'TFRecord'} files"
         self._column = records.column(image)
         self.count, self.root, self.class_names, self.empty_classes = records.count, "", "", []
-        self.contents = _Contents(records, self._column)
+        self.contents = _RecordBytes(records, self._column)
         self.targets = np.full(self.count, UNLABELLED, np.int32)
         if label is not None:
             self.targets[:] = records.column(label).values
@@ -111,7 +111,7 @@ def _again(
     return RecordFiles(records, image, label, None if sizes is None else sizes.detach(), kept, targets)
 
 
-class _Contents(Sequence[bytes]):
+class _RecordBytes(Sequence[bytes]):
     """The pictures' bytes, for Pillow: read when they are asked for.
 
     What is wrong with the file of many pictures is an error of gofast's, which no policy for bad samples

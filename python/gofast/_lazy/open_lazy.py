@@ -14,7 +14,7 @@ from typing import IO, Any
 from PIL import Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 from .._core import codecs
-from .._core.spent import Spent
+from .._core.processor_time import Spent
 from .._core.stamp import Stamp
 from .lazy_image import LazyImage
 from .open_file import OpenFile, make_room

@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from .._core import codecs
-from .._core.spent import Spent
+from .._core.processor_time import Spent
 from .._loader.counts import here
 from . import chain as chains
 from .open_file import OpenFile

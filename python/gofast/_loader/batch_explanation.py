@@ -19,7 +19,8 @@ from .batch_source import Parameters
 from .native_dataset import locate, native
 from .resume import check
 from .sampler import Sampler
-from .schedule import DrawnOrder, draw_order, is_known
+from .schedule import DrawnOrder, draw_order
+from .torch_samplers import is_known
 
 _TITLE = ("index", "dataset", "file", "row", "drawn")
 

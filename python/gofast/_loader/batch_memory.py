@@ -9,8 +9,8 @@ from .._core import engine
 from .._core.native import Block as CoreBlock
 from .._core.native import Ring
 from .._core.numbers import NAMES, dlpack
-from .shared import SharedTensor
 from .slots import SharedRing, new_ring, usual_count
+from .worker_ring import SharedTensor
 
 _MOST_BYTES = 1 << 30  # of a ring, if it has more than two slots
 

@@ -20,8 +20,8 @@ from .batch_source import BatchSource
 from .core_dataset import CoreDataset
 from .counts import Counts, counted_by, here, process
 from .pinning import PinnedMemory
-from .shared import shared_batch
 from .slots import RING, SharedRing, Slots
+from .worker_ring import shared_batch
 
 _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 

@@ -1,38 +1,32 @@
-"""torch's own iterators, for loaders that run on torch's machinery: they count what they hand out."""
+"""torch's own iterators, for loaders that run on torch's machinery: they count what they hand out.
+
+`counted_workers.py` has that of worker processes.
+"""
 
 from __future__ import annotations
 
-import multiprocessing.queues
-import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from torch._utils import ExceptionWrapper
 from torch.autograd.profiler import record_function
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import IterableDataset, default_collate
 from torch.utils.data._utils.pin_memory import pin_memory
-from torch.utils.data.dataloader import (
-    _BaseDataLoaderIter,
-    _MultiProcessingDataLoaderIter,
-    _SingleProcessDataLoaderIter,
-)
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
 
 from .. import errors
-from .._core import engine
-from .._core.spent import Spent
-from .collation import unsent
+from .._core.processor_time import Spent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling
 from .native_dataset import surroundings
 from .order import begin
 from .recent_batches import Between, RecentBatches
-from .resume import Then, put, seed_anew, warn_of_draws, warn_of_processes
-from .schedule import begun
-from .stacking import SharedCollate, Stacking, WorkerBegin
+from .resume import Then, put, warn_of_draws
+from .stacking import SharedCollate, Stacking
+from .torch_samplers import begun
 from .torchs_lists import TorchsLists
 
 if TYPE_CHECKING:
@@ -43,7 +37,7 @@ _pin_memory: Callable[..., Any] = pin_memory
 _READY_NS = 1_000_000  # a batch that comes sooner was there already: torch's queue does not say
 
 
-class _Counting(_BaseDataLoaderIter):
+class CountedIterator(_BaseDataLoaderIter):
     """What both kinds do beside handing batches out: 4 us a batch, of 50 and more.
 
     They know where they stand. A dataset that has `state_dict` and `load_state_dict` goes on from a state of
@@ -205,7 +199,7 @@ class _Counting(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
 
 
-class CountedHere(_Counting, _SingleProcessDataLoaderIter):
+class CountedHere(CountedIterator, _SingleProcessDataLoaderIter):
     """Batches are made in this process.
 
     Args:
@@ -228,7 +222,7 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
         told = (state and state["epoch"] and state["epoch"].get("dataset")) or {}
         dataset: Any = loader.dataset
         if "dataset" in told:
-            if not _is_stateful(dataset):
+            if not is_stateful(dataset):
                 raise errors.UnsupportedError("the dataset had a state of its own, and takes none now")
             dataset.load_state_dict(told["dataset"])
         if self._sought is not None and not told:
@@ -246,8 +240,8 @@ class CountedHere(_Counting, _SingleProcessDataLoaderIter):
 
     def _dataset_state(self) -> dict[str, Any] | None:
         dataset: Any = self._dataset
-        told = {"dataset": dataset.state_dict()} if _is_stateful(dataset) else {}
-        if _is_stateful(getattr(self._dataset_fetcher, "dataset_iter", None)):
+        told = {"dataset": dataset.state_dict()} if is_stateful(dataset) else {}
+        if is_stateful(getattr(self._dataset_fetcher, "dataset_iter", None)):
             told["iterator"] = self._dataset_fetcher.dataset_iter.state_dict()
         if told and hasattr(self._dataset_fetcher, "ended"):
             told["ended"] = self._dataset_fetcher.ended
@@ -316,92 +310,6 @@ class CountedWhole(_BaseDataLoaderIter):
         return _pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
 
 
-class CountedWorkers(_Counting, _MultiProcessingDataLoaderIter):
-    """Batches are made in worker processes, whose own counts stay there.
-
-    Nobody knows what their generators have become: in the middle of an epoch, they begin anew. Those of an
-    iterable dataset begin again, and make the same.
-    """
-
-    _shutdown = True  # torch's `__del__` looks, also where there was an error before torch's constructor
-
-    def __init__(
-        self,
-        loader: TorchDataLoader[Any],
-        counts: Counts,
-        keeps: Sequence[Keeps],
-        state: dict[str, Any] | None,
-    ) -> None:
-        self._begin(loader, counts, keeps, state)
-        self._first_seed: int | None = None
-        if self._sought is not None:
-            self._first_seed = self._sought["base_seed"]
-        elif state is not None and state["place"] == "inside":
-            self._first_seed = seed_anew(state)
-            warn_of_processes()
-        self._stacking, self._batched = Stacking(loader.dataset), loader.batch_sampler is not None
-        with suppress(errors.GofastError):
-            engine.capsule()  # forked workers inherit it
-        super().__init__(loader)
-        self._seek()
-
-    def _dataset_state(self) -> dict[str, Any] | None:
-        if not self._counted.runs:
-            return None
-        if not getattr(self, "_in_order", True):
-            raise errors.UnsupportedError("in_order=False: batches come in any order")
-        if _is_stateful(self._dataset) and not isinstance(self._dataset, IterableDataset):
-            raise errors.UnsupportedError(
-                "the dataset has state, and copies of it in worker processes change"
-            )
-        return None
-
-    @property
-    def _base_seed(self) -> int:  # torch draws it before it starts the workers
-        return self._seed
-
-    @_base_seed.setter
-    def _base_seed(self, seed: int) -> None:
-        self._seed = seed if self._first_seed is None else self._first_seed
-
-    @property
-    def _worker_init_fn(self) -> Any:  # torch assigns it before it starts the workers
-        return WorkerBegin(self._dataset, self._collates, self._init)
-
-    @_worker_init_fn.setter
-    def _worker_init_fn(self, function: Any) -> None:
-        self._init = function
-
-    @property
-    def _worker_result_queue(self) -> Any:  # torch assigns it before it starts the workers
-        return self._results
-
-    @_worker_result_queue.setter
-    def _worker_result_queue(self, queue: Any) -> None:
-        if type(queue) is multiprocessing.queues.Queue:
-            queue.__class__ = _Results
-        self._results = queue
-
-
-class _Results(multiprocessing.queues.Queue):  # type: ignore[type-arg]
-    """What workers send: where it cannot be pickled, an error comes instead. torch's loop waits for ever."""
-
-    def _on_queue_feeder_error(self, error: BaseException, sent: tuple[Any, Any]) -> None:
-        number, made = sent
-        if isinstance(made, ExceptionWrapper):  # it holds a class, and a text
-            made.exc_type = next(kind for kind in made.exc_type.__mro__ if _is_picklable(kind))
-        else:
-            made = unsent(error)
-        self.put((number, made))
-
-
-def _is_stateful(value: Any) -> bool:
+def is_stateful(value: Any) -> bool:
+    """Whether it tells where it stands, as torchdata's do."""
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
-
-
-def _is_picklable(kind: type) -> bool:
-    try:
-        pickle.dumps(kind)
-    except (pickle.PicklingError, AttributeError):
-        return False
-    return True

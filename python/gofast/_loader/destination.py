@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .._core import engine
 from .batcher import Batcher
 from .pinning import is_asked_for
-from .shared import can_share
 from .slots import Slots
+from .worker_ring import can_share
 
 if TYPE_CHECKING:
     from .batch_source import BatchSource

@@ -11,24 +11,24 @@ Everything that a sampler lets others see is on torch's schedule: without worker
 before its batch is made; with workers, `pull_ahead` lists at the start, and one more when a batch is given.
 Only an order that is drawn at once may be pulled earlier. If samples draw nothing, its lists share flights: a
 call into the engine costs microseconds.
+
+Where an epoch stands, and how an equal one goes on from there, is `epoch_state.py`'s.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from torch.cuda import OutOfMemoryError
 
-from ..errors import ChangedError, UnsupportedError
+from ..errors import ChangedError
 from .changes import changes
-from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, Given, InFlight, index_of, raised
-from .order import Listed, Order, Pull, begin
-from .recent_batches import MOST, Between, RecentBatches
-from .schedule import DrawnOrder
+from .epoch_state import NEVER, EpochState
+from .in_flight import FLIGHT_BYTES, FLIGHTS_AHEAD, InFlight, raised
+from .order import Listed, Order
 from .skips import NO_SKIPS, Skips
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .iterator_stream import IteratorStream
     from .workers import Workers
 
-NEVER = -1  # a turn that does not come, and the size of batches that have none
 MOST_REDRAWN = 3  # the draws of a batch are repeated so often if its pictures change on disk meanwhile
 
 
@@ -51,7 +50,7 @@ class _Unsized:
 _UNSIZED = _Unsized()
 
 
-class Epoch:
+class Epoch(EpochState):
     """The batches of an epoch, in order.
 
     Args:
@@ -63,15 +62,7 @@ class Epoch:
         sampler: that of the order, which the user may change.
         state: of an equal loader's epoch, to go on from there; see `state`.
         skips: steps whose batches are not made, as if they had been handed out.
-
-    Attributes:
-        passed: so many of these came so far.
-        recent: remembers the batches of flights.
-        marks: it does not remember the batch that was given last.
     """
-
-    recent: RecentBatches | None = None
-    marks = True
 
     def __init__(
         self,
@@ -86,17 +77,10 @@ class Epoch:
         state: dict[str, Any] | None = None,
         skips: Skips = NO_SKIPS,
     ) -> None:
-        self.skips, self.passed = skips, 0
-        self._lane, self._pull_ahead = lane, pull_ahead
-        self._order = order
-        drawn = self._drawn = order if isinstance(order, DrawnOrder) else None
-        self._collation, self._workers, self._sampler = collation, workers, sampler
-        self._queue = InFlight(lane, fetch, not pull_ahead, draw, collation)
-        self._past: deque[Given] = deque(maxlen=MOST)  # where more than the place decides what comes next
-        self._left = 0  # batches of the flight that was opened: self._take(self._ticket) gives the next
-        self._flight: Pull | None = None
+        queue = InFlight(lane, fetch, not pull_ahead, draw, collation)
+        super().__init__(order, queue, pull_ahead, collation, workers, sampler, skips)
+        self._lane, drawn = lane, self._drawn
         self._take: Callable[[Any], Any] = raised
-        self._opened = 0  # lists of it and of those before
         # Lists that are known and draw nothing: they share flights. Rows that anybody may write to are made
         # when they are asked for.
         self._shared = drawn is not None and draw is None
@@ -110,29 +94,25 @@ class Epoch:
         self._looks |= self._stamp is not None and self._stamp.looks
         # When torch makes this batch, it finds the sampler exhausted. A flight starts with it, so that only
         # the first batch of a flight needs to look.
-        self._last_turn = NEVER
         if self._early and drawn is not None:
             self._last_turn = drawn.last_pull - pull_ahead
             self._largest = max(1, FLIGHT_BYTES // max(1, drawn.batch_size * lane.row_bytes))
             self._size = 1  # lists in the next flight; it starts small, so that the first batch comes soon
-        if state is not None:
-            self._load(state)
-        else:
+        if state is None:
             self._skip()
-            if pull_ahead:
-                self._begin()
+        else:
+            self._load(state)
+        if pull_ahead and (state is None or drawn is not None):
+            self._begin()
+        elif pull_ahead and state is not None:
+            for _ in range(state["pull_ahead"], pull_ahead):  # there are more workers now
+                self._pull()
+            self._queue.fill()
         self._ranked = None if drawn is None else drawn.ranked
         if self._ranked is not None:
             self._ranked.follow(self)
         elif not self._ahead and drawn is not None:
             self._rows = drawn.indices(0, drawn.batches)
-
-    def _skip(self) -> None:
-        """The order takes over the steps to skip: before anything is pulled."""
-        if isinstance(self._order, DrawnOrder):
-            self._order.skip(self.skips)
-        else:
-            self._order.skips = self.skips
 
     def _begin(self) -> None:
         """Pulls what torch with workers has pulled before the next batch."""
@@ -145,38 +125,10 @@ class Epoch:
                 self._pull()
         self._queue.fill()
 
-    @property
-    def given(self) -> int:
-        """Batches that were given, or have failed."""
-        return self._opened - self._left
-
-    @property
-    def samples_given(self) -> int | None:
-        """Samples of the sampler in these; None: the batch size was changed in this epoch."""
-        return None if self._drawn is None else self._drawn.samples_before(self.given)
-
-    @property
-    def left(self) -> int:
-        """Batches of the flight that was opened that were not given, if it is remembered."""
-        return 0 if self.marks else self._left
-
-    @property
-    def under_way(self) -> bool:
-        """Whether batches are on their way."""
-        return self._left > 0 or len(self._queue) > 0
-
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         ranked = getattr(self, "_ranked", None)
         if ranked is not None and not over():
             ranked.leave(self.samples_given)
-
-    def positions(self) -> tuple[int, int, int, int, int]:
-        """How many lists are pulled, fetched, drawn for, submitted and given."""
-        queue = self._queue
-        submitted = self._opened + sum(pull.lists for pull in queue.flights)
-        drawn = submitted + sum(pull.lists for pull in queue.drawn)
-        pulled = drawn + sum(pull.lists for pull in queue.pulled)
-        return pulled, pulled, drawn, submitted, self.given
 
     def take(self) -> Any:
         """The next batch in order; raises its error, the sampler's, or StopIteration after the last."""
@@ -349,17 +301,6 @@ class Epoch:
             finally:
                 self._queue.fill()
 
-    def _remember(self, pull: Pull | None, batch: int) -> None:
-        workers, collation = self._workers, self._collation
-        worker, generators = 0, None
-        if workers is not None and collation is not None:
-            worker = batch % workers.count
-            generators = workers[worker]
-        index = index_of(pull) if pull is not None and self._drawn is None else None
-        before = None if pull is None else pull.before
-        if index is not None or before is not None or generators is not None:
-            self._past.append(Given(index, before, worker, generators))
-
     def _pull(self) -> None:
         """Pulls as torch does."""
         pull = self._order.pull()
@@ -418,12 +359,6 @@ class Epoch:
         drawn.at = self._opened
         self._begin()
 
-    def _give_back(self) -> None:
-        """The rest of the flight that was opened is not given from it."""
-        if self.recent is not None:
-            self.recent.cut(self.left)
-        self._opened, self._left, self.marks = self.given, 0, True
-
     def _become(self, order: Listed) -> None:
         """What is pulled from here on."""
         self._order, self._drawn, self._sized = order, None, _UNSIZED
@@ -439,89 +374,3 @@ class Epoch:
         while self._queue.flights:
             with suppress(Exception):
                 self._listed()
-
-    # To go on in another process.
-
-    def inherit(self) -> None:
-        """This process was forked, and is the child: it goes on with batches that its own engine makes."""
-        self._queue.inherit()
-        left, flight = self._left, self._flight
-        if left and flight is not None:
-            rest = Pull(None, flight.indices[(flight.lists - left) * flight.each :])
-            rest.each, rest.lists = flight.each, left
-            self._queue.drawn.appendleft(rest)
-            self._give_back()
-
-    def state(self, back: int = 0) -> dict[str, Any]:
-        """What an equal loader needs to go on behind a batch that was given, as plain data.
-
-        With it belong the generators' states of this moment (`now`, as `beginnings` tells them; see
-        `behind`). Not in it is what a collate function or a transform in Python keeps.
-
-        Args:
-            back: batches that were given behind it.
-
-        Raises:
-            UnsupportedError: the batch size or the sampler's indices were changed in this epoch.
-        """
-        back = self._lists(back)
-        given, drawn, past = self.given - back, self._drawn, self._latest(back)
-        return {
-            "given": given,
-            "order": self._order.state() if drawn is None else drawn.state(given),
-            "ahead": [one.index for one in past] + self._queue.lists() if drawn is None else [],
-            "pull_ahead": self._pull_ahead,
-            "workers": None if self._workers is None else self._queue.told(self._workers, past),
-        }
-
-    @contextmanager
-    def behind(self, back: int) -> Iterator[Between]:
-        """A context in which the generators are as they were before so many batches were drawn for here."""
-        lists, skips = self._lists(back), self._order.skips
-        with self._queue.behind(self._latest(lists)) as between:
-            # Behind a skipped list no loop has drawn.
-            first = self.given - lists
-            yield between and [one for at, one in enumerate(between, first) if not skips.run(at)[0]]
-
-    def _lists(self, back: int) -> int:
-        """How many lists the last batches came of, with those between them that were skipped."""
-        at = self.given
-        while back:
-            at -= 1
-            back -= not self._order.skips.run(at)[0]
-        if self.given - at > MOST and (self.skips or len(self._past) == MOST):
-            raise UnsupportedError(
-                f"more than {MOST} steps came behind this batch, with those that were skipped"
-            )
-        return self.given - at
-
-    def _latest(self, back: int) -> list[Given]:
-        return [*self._past][max(0, len(self._past) - back) :]
-
-    def _load(self, state: dict[str, Any]) -> None:
-        given, drawn = state["given"], self._drawn
-        if (drawn is None) == ("position" in state["order"]):
-            raise UnsupportedError("the state is that of a loader with another kind of sampler")
-        self._order.load(state["order"])
-        self._skip()
-        if drawn is not None:
-            given = drawn.at  # the size of batches may be another, and the number of ranks
-            if self._early:
-                self._last_turn = drawn.last_pull - self._pull_ahead
-        self._opened = self._queue.begun = given
-        if self._workers is not None and state["workers"] is not None:
-            self._workers.load(state["workers"])
-        for part in (self._queue.draw, self._collation):
-            if part is not None:
-                part.begin(given)
-        for number, index in enumerate(state["ahead"], given):
-            pull = Pull(index)
-            pull.skip = self._order.skips.run(number)[0]
-            self._queue.add(pull)
-        begin(self._sampler, state["now"])
-        if drawn is not None and self._pull_ahead:
-            self._begin()
-        elif self._pull_ahead:
-            for _ in range(state["pull_ahead"], self._pull_ahead):  # there are more workers now
-                self._pull()
-            self._queue.fill()

@@ -24,9 +24,10 @@ from .epoch import Epoch
 from .order import Listed, Order, beginnings
 from .recent_batches import Between, RecentBatches
 from .resume import Then, draws_anew, put, seed_anew, warn_of_draws
-from .schedule import begun, draw_order
+from .schedule import draw_order
 from .seeding import seeder
 from .skips import NO_SKIPS, Skips
+from .torch_samplers import begun
 from .workers import Workers
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from .. import errors
 from .._core.arguments import flag, plain, several, whole
 from .._core.permutation import Permutation
 from .mix import Beginning, Mix
+from .rank_share import Share, Uneven
 from .ranks import ranks_of
-from .share import Share, Uneven
 
 if TYPE_CHECKING:
     import numpy.typing as npt

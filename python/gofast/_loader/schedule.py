@@ -1,63 +1,32 @@
-"""Which indices torch's samplers give, and at which pull they draw them.
+"""An epoch's lists, of indices that torch's sampler has drawn at once.
 
 A sampler draws from generators that the user can see. A loader that wants the same numbers as torch must
 therefore pull index lists exactly when torch does. But only the drawing is visible. Once a sampler has
 drawn its whole epoch at once, nobody can see whether the later batches are read early.
 
 `draw_order` changes the generators as the first pull of a `BatchSampler` does, and returns the epoch's
-`DrawnOrder`. For a sampler that it does not know, it touches nothing and returns None. Such samplers are
-pulled one list at a time (`order.Listed`).
+`DrawnOrder`. For a sampler that `torch_samplers.py` does not know, it touches nothing and returns None. Such
+samplers are pulled one list at a time (`order.Listed`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data.distributed import DistributedSampler
-from torch.utils.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
-)
+from torch.utils.data.sampler import BatchSampler, RandomSampler
 
 from .. import errors
 from .._core.generators import packed, unpacked
-from .._core.indices import picked_from
 from .._core.openmp import alone
-from .order import Listed, Order, Pull, beginnings
+from . import torch_samplers
+from .order import Listed, Order, Pull
 from .sampler import RankEpoch, Sampler
 from .skips import Skips
-
-_REPLACEMENT_DRAW = 32  # how many indices torch's RandomSampler draws at a time with replacement
-
-
-@dataclass(slots=True, eq=False)
-class DrawnIndices:
-    """The indices of a sampler's epoch, and the sampler's draw at its end, if others can see that.
-
-    Attributes:
-        indices: None stands for 0, 1, 2, ... count-1, which needs no memory.
-        looked_up: a sampler whose indices torch looks up one by one, these, and the positions looked at.
-        seed: all indices follow from it; None: that is not known.
-        ranked: a gofast.Sampler's, which finds any of them at once; then `indices` is None.
-        permutation: the state of torchdata's generator, from which they follow.
-    """
-
-    indices: Tensor | None
-    count: int
-    at_end: Callable[[], object] | None = None
-    looked_up: tuple[SubsetRandomSampler, Any, Tensor] | None = None
-    seed: int | None = None
-    ranked: RankEpoch | None = None
-    permutation: Tensor | None = None
+from .torch_samplers import DrawnIndices
 
 
 class DrawnOrder(Order):
@@ -167,7 +136,7 @@ class DrawnOrder(Order):
 
     def rest(self) -> Listed:
         """The lists that torch's own code pulls from here on, after a change of the sampler."""
-        rest = _Rest(self)
+        rest = _DrawnBatches(self)
         lists = BatchSampler.__iter__(rest)  # type: ignore[arg-type]
         for _ in range(self.at):
             next(lists, None)
@@ -212,9 +181,9 @@ class DrawnOrder(Order):
         if state["epoch"] is not None:
             sampler.set_epoch(state["epoch"])
         if state.get("permutation") is not None and type(sampler) is RandomSampler:
-            self._drawn = _torchdatas(sampler, state["permutation"])
+            self._drawn = torch_samplers.torchdatas_indices(sampler, state["permutation"])
         elif state["seed"] is not None and type(sampler) is RandomSampler:
-            drawn = _random(sampler, state["seed"])
+            drawn = torch_samplers.random_indices(sampler, state["seed"])
             assert drawn is not None
             self._drawn = drawn
         else:
@@ -241,11 +210,11 @@ class DrawnOrder(Order):
         passed, rest = divmod(state["position"] - state["start"], self.batch_size * self._world)
         if not rest:
             sampler._back_to(state["start"])
-        self._begin(_ranked(sampler))
+        self._begin(torch_samplers.ranked_indices(sampler))
         self.at = passed if self._drawn.ranked.share.start == state["start"] else 0  # type: ignore[union-attr]
 
 
-class _Rest:
+class _DrawnBatches:
     """A batch sampler for torch's code, over indices that are drawn already.
 
     Attributes:
@@ -280,32 +249,15 @@ class _Rest:
         order.finish()
 
 
-def is_known(batch_sampler: Any) -> bool:
-    """Whether it is torch's own, of a kind that may be drawn at once.
-
-    Types are compared exactly, since a subclass may do anything in `__iter__`. The same is true if somebody
-    replaced the `__iter__` of torch's own classes.
-    """
-    if type(batch_sampler) is not BatchSampler:
-        return False
-    kind = type(batch_sampler.sampler)
-    return kind in _DRAWS and all(one.__iter__ is _TORCHS[one] for one in (kind, BatchSampler))
-
-
-def begun(batch_sampler: Any) -> dict[str, Any] | None:
-    """What it draws from, before it is iterated over; None: it is known to draw later."""
-    return None if is_known(batch_sampler) else beginnings(batch_sampler)
-
-
 def draw_order(batch_sampler: Any) -> DrawnOrder | None:
     """Draw a whole epoch as batch_sampler's first pull would, or return None and touch no generator."""
-    if not is_known(batch_sampler):
+    if not torch_samplers.is_known(batch_sampler):
         return None
     sampler, before = batch_sampler.sampler, None
     if hasattr(sampler, "generator") and (sampler.generator or type(sampler) is not RandomSampler):
         before = (sampler.generator or torch.default_generator).get_state()
     with alone():
-        drawn = _DRAWS[type(sampler)](sampler)
+        drawn = torch_samplers.DRAWS[type(sampler)](sampler)
     if drawn is None:
         return None
     batch = None if drawn.ranked is None else drawn.ranked.share.batch
@@ -314,102 +266,3 @@ def draw_order(batch_sampler: Any) -> DrawnOrder | None:
             f"the loader has batch_size={batch_sampler.batch_size}, and its Sampler batch_size={batch}"
         )
     return DrawnOrder(drawn, batch_sampler, before)
-
-
-def _sequential(sampler: SequentialSampler) -> DrawnIndices:
-    return DrawnIndices(None, len(sampler.data_source))
-
-
-def _random(sampler: RandomSampler, seed: int | None = None) -> DrawnIndices | None:
-    size, wanted = len(sampler.data_source), sampler.num_samples
-    if sampler.generator is None:
-        # Others can see only the draw of the seed. The generator that it seeds is private. So all its
-        # blocks can be drawn now, and the permutation of n numbers that torch draws at the end and throws
-        # away can be left out.
-        if seed is None:
-            seed = int(torch.empty((), dtype=torch.int64).random_().item())
-        generator = torch.Generator().manual_seed(seed)
-        indices = _on_cpu(_random_blocks(size, wanted, sampler.replacement, generator))
-        return DrawnIndices(indices, wanted, seed=seed)
-    if sampler.replacement or wanted > size:
-        return None  # draws in the middle of the epoch from a generator that the user can see
-    indices = _on_cpu(torch.randperm(size, generator=sampler.generator))
-    if wanted < size:
-        return DrawnIndices(indices[:wanted], wanted)
-    return DrawnIndices(indices, size, lambda: torch.randperm(size, generator=sampler.generator))
-
-
-def _torchdatas(sampler: RandomSampler, permutation: Tensor) -> DrawnIndices:
-    """What the sampler of torchdata's StatefulDataLoader draws of a generator in this state."""
-    generator = torch.Generator()
-    generator.set_state(unpacked(permutation))
-    size, wanted = len(sampler.data_source), sampler.num_samples
-    indices = _on_cpu(_random_blocks(size, wanted, sampler.replacement, generator))
-    return DrawnIndices(indices, wanted, permutation=packed(permutation))
-
-
-def _random_blocks(size: int, wanted: int, replacement: bool, generator: torch.Generator) -> Tensor:
-    """The values of RandomSampler.__iter__, drawn by the same calls of the same sizes."""
-    if not replacement:
-        whole, rest = divmod(wanted, size)
-        blocks = [torch.randperm(size, generator=generator) for _ in range(whole + (rest > 0))]
-        return blocks[0] if wanted == size else torch.cat(blocks)[:wanted]
-    whole, rest = divmod(wanted, _REPLACEMENT_DRAW)
-    return torch.cat(
-        [
-            torch.randint(high=size, size=(count,), dtype=torch.int64, generator=generator)
-            for count in [*[_REPLACEMENT_DRAW] * whole, rest]
-        ]
-    )
-
-
-def _subset_random(sampler: SubsetRandomSampler) -> DrawnIndices | None:
-    chosen = picked_from(sampler.indices)
-    if chosen is None:
-        return None
-    order = _on_cpu(torch.randperm(len(sampler.indices), generator=sampler.generator))
-    return DrawnIndices(chosen[order], len(order), looked_up=(sampler, sampler.indices, order))
-
-
-def _weighted(sampler: WeightedRandomSampler) -> DrawnIndices:
-    indices = torch.multinomial(
-        sampler.weights, sampler.num_samples, sampler.replacement, generator=sampler.generator
-    )
-    return DrawnIndices(_on_cpu(indices), len(indices))
-
-
-def _distributed(sampler: DistributedSampler[Any]) -> DrawnIndices | None:
-    size = len(sampler.dataset)  # type: ignore[arg-type]
-    fits = sampler.total_size <= size if sampler.drop_last else sampler.total_size >= size
-    if size == 0 or not fits:
-        return None  # empty, or the dataset has another length now: torch's own code raises its error
-    if sampler.shuffle:
-        generator = torch.Generator()
-        generator.manual_seed(sampler.seed + sampler.epoch)
-        everyone = _on_cpu(torch.randperm(size, generator=generator))
-    else:
-        everyone = torch.arange(size, dtype=torch.int64, device="cpu")
-    if sampler.total_size > size:
-        everyone = everyone.repeat(math.ceil(sampler.total_size / size))
-    mine = everyone[sampler.rank : sampler.total_size : sampler.num_replicas].contiguous()
-    return DrawnIndices(mine, len(mine))
-
-
-def _ranked(sampler: Sampler) -> DrawnIndices:
-    epoch = RankEpoch(sampler)
-    return DrawnIndices(None, epoch.count, epoch.end, ranked=epoch)
-
-
-_DRAWS: dict[type, Callable[[Any], DrawnIndices | None]] = {
-    SequentialSampler: _sequential,
-    RandomSampler: _random,
-    SubsetRandomSampler: _subset_random,
-    WeightedRandomSampler: _weighted,
-    DistributedSampler: _distributed,
-    Sampler: _ranked,
-}
-_TORCHS: dict[type, object] = {kind: kind.__iter__ for kind in (*_DRAWS, BatchSampler)}  # type: ignore[attr-defined]
-
-
-def _on_cpu(indices: Tensor) -> Tensor:
-    return indices.to("cpu")  # itself, unless the user set another default device

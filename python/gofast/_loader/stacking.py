@@ -27,7 +27,7 @@ from .batch_memory import BatchMemory, MemoryBlock
 from .getitems import is_ours
 from .native_dataset import surroundings
 from .sample_memory import SampleMemory, StackedBatches, making
-from .shared import can_share
+from .worker_ring import can_share
 
 # Smaller batches are torch's: its allocator has used their memory before.
 _LEAST_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from torch.utils.data.distributed import DistributedSampler
 from .. import errors
 from .._core.generators import Generators, owned
 from .order import begin, beginnings
-from .schedule import is_known
+from .torch_samplers import is_known
 
 
 def is_torchdatas(state: Any) -> bool:

@@ -3,7 +3,7 @@
     lambda crops: torch.stack([transforms.ToTensor()(crop) for crop in crops])
 
 All that it names must lead through modules to torch.stack and to the transform. It is then tried with
-adapters for these two, on crops that can do nothing: it must hand each of them to the transform, and stack
+stand-ins for these two, on crops that can do nothing: it must hand each of them to the transform, and stack
 the results. It has no numbers and no other names, so that it cannot do another thing with other crops.
 """
 

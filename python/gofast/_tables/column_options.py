@@ -13,7 +13,7 @@ from .._loader.classes import Classes, LabelType, Name, numbered
 from .codings import Categories, Dates, Named, Unit, categorized, coding_options, counted
 from .encodings import upper_half
 from .features import Column, FillValue, column_list, feature_options
-from .label import DEFAULT_LABEL, DefaultLabel, Label
+from .label_option import DEFAULT_LABEL, DefaultLabel, Label
 
 Header = Literal["auto"] | bool
 

@@ -19,7 +19,7 @@ from . import blocks
 from .file_arrays import FileArray
 from .hdf5_bands import SMALLER, Bands, least
 from .origin import Stored
-from .rooms import Rooms, decoded
+from .window_memory import Rooms, decoded
 
 Values = np.ndarray[Any, Any]
 
@@ -31,7 +31,7 @@ class FilledWindow(NamedTuple):
     room: Room
 
 
-class _Begun(NamedTuple):
+class _RunsBeingDecoded(NamedTuple):
     runs: Sequence[range]
     room: Room
     work: list[Begun[None]]
@@ -93,7 +93,7 @@ class HDF5Windows:
         """Memory for the windows of an iterator."""
         return Rooms(self._room)
 
-    def _begin(self, rooms: Rooms, runs: Sequence[range]) -> _Begun:
+    def _begin(self, rooms: Rooms, runs: Sequence[range]) -> _RunsBeingDecoded:
         rows = sum(map(len, runs))
         places = self._places(rows)
         room = rooms.take(places[-1])
@@ -103,7 +103,7 @@ class HDF5Windows:
             for one, at in zip(self._arrays, places, strict=False)
             if isinstance(one, Bands)
         ]
-        return _Begun(runs, room, work)
+        return _RunsBeingDecoded(runs, room, work)
 
     def _places(self, rows: int) -> list[int]:
         """Where each array lies in a room, and where the last one ends."""
@@ -113,7 +113,7 @@ class HDF5Windows:
             places.append(places[-1] + -(-length // PAGE) * PAGE)
         return places
 
-    def _finished(self, begun: _Begun) -> FilledWindow:
+    def _finished(self, begun: _RunsBeingDecoded) -> FilledWindow:
         if self._pid != os.getpid():
             raise forked()
         for work in begun.work:

@@ -12,8 +12,8 @@ import numpy as np
 
 from .._core.memory import PAGE, Layout, RoomMemory
 from .._core.table_operations import FilledRoom, Piece
-from .rooms import Rooms
 from .stream_source import DecodedWindow, StreamSource
+from .window_memory import Rooms
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -14,7 +14,7 @@ from .._core.operation import Begun
 from .._core.stamp import Stamp
 from .._core.table_operations import FilledRoom, Piece, Sources
 from .._loader.batcher import forked
-from .rooms import Rooms, TooWide, decoded
+from .window_memory import Rooms, TooWide, decoded
 
 
 class DecodedWindow(NamedTuple):
@@ -30,7 +30,7 @@ class DecodedWindow(NamedTuple):
     at: Piece
 
 
-class _Begun(NamedTuple):
+class _PiecesBeingDecoded(NamedTuple):
     """A window that is being decoded: into its room, from these pieces."""
 
     pieces: list[Piece] | None
@@ -78,7 +78,7 @@ class StreamSource:
             LimitError: a piece is larger than all rooms together may be.
         """
 
-        def finish(begun: _Begun) -> DecodedWindow | TooWide | None:
+        def finish(begun: _PiecesBeingDecoded) -> DecodedWindow | TooWide | None:
             nonlocal usual
             done = self._finished(begun, rooms)
             if isinstance(done, DecodedWindow):
@@ -94,14 +94,14 @@ class StreamSource:
             yield filled.memory
             rooms.give(filled.room)
 
-    def _begun(self, pieces: list[Piece] | None, rooms: Rooms, usual: int) -> _Begun | None:
+    def _begun(self, pieces: list[Piece] | None, rooms: Rooms, usual: int) -> _PiecesBeingDecoded | None:
         """A window whose decoding begins; None: there is no room for it."""
         size = usual if pieces is None else self.bytes_of(sum(p["rows"] for p in pieces))
         # They need not be as wide as what was met.
         room = rooms.take(size if size <= rooms.most else rooms.most // 2)
-        return None if room is None else _Begun(pieces, room, self._begin(pieces, room))
+        return None if room is None else _PiecesBeingDecoded(pieces, room, self._begin(pieces, room))
 
-    def _finished(self, begun: _Begun, rooms: Rooms) -> DecodedWindow | TooWide | None:
+    def _finished(self, begun: _PiecesBeingDecoded, rooms: Rooms) -> DecodedWindow | TooWide | None:
         """A window that is decoded; None: there were no rows left."""
         if self._pid != os.getpid():
             raise forked()

@@ -16,13 +16,13 @@ from .._core.table_operations import Piece
 from .blocks import BlockOrder, Stretch
 from .cells import CellPlace
 from .open_table import place, request_of
-from .rooms import Rooms
 from .sample_options import SampleOptions
 from .stream_passes import passes
 from .stream_source import DecodedWindow, StreamSource
 from .table_options import TableOptions
 from .window import Window
 from .window_batches import Some
+from .window_memory import Rooms
 
 if TYPE_CHECKING:
     import numpy.typing as npt

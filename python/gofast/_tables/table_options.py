@@ -15,7 +15,7 @@ from .._loader.classes import LabelType, numbered
 from .codings import categorized, counted
 from .column_options import Header, selection
 from .features import Column, FillValue
-from .label import DEFAULT_LABEL, Label
+from .label_option import DEFAULT_LABEL, Label
 from .limits import Limits
 from .sources import Path, given
 from .texts import text_options

@@ -14,8 +14,8 @@ import torch
 from torch.utils.data import BatchSampler, default_collate
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
+from .._core.processor_time import Spent
 from .._core.reason import Reason
-from .._core.spent import Spent
 from .._loader.batch_source import BatchSource
 from .._loader.collation import Collation
 from .._loader.counts import Counts
@@ -25,7 +25,8 @@ from .._loader.in_flight import raised
 from .._loader.iterable_dataset import Make
 from .._loader.iterator_stream import Idle, IteratorStream
 from .._loader.native_dataset import NativeDataset
-from .._loader.schedule import DrawnIndices, DrawnOrder
+from .._loader.schedule import DrawnOrder
+from .._loader.torch_samplers import DrawnIndices
 from .rows import RowDataset
 
 

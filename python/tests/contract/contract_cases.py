@@ -25,8 +25,8 @@ from torchvision import datasets
 from torchvision import transforms as T
 
 import gofast
-from picture_files import contents
 from mds import write_mds
+from picture_files import contents
 from records import example, framed
 from tars import write_tar
 

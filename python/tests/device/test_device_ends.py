@@ -62,7 +62,7 @@ def test_a_forked_child_gets_an_error_and_the_parent_goes_on(
 def test_while_another_thread_captures_a_graph(
     standin: StandIn, table: gofast.TableDataset, way: str
 ) -> None:
-    """The adapter minds what a capture forbids to every thread, also torch's cudaMalloc."""
+    """The stand-in minds what a capture forbids to every thread, also torch's cudaMalloc."""
     standin.c.standin_capture(1)
     try:
         assert all_same(standin, make(way, table), table)

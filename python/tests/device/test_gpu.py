@@ -1,4 +1,4 @@
-"""The GPU path on a real GPU: `make test-gpu`. test_device_*.py run it on a adapter for the driver."""
+"""The GPU path on a real GPU: `make test-gpu`. test_device_*.py run it on a stand-in for the CUDA driver."""
 
 from __future__ import annotations
 

@@ -97,33 +97,21 @@ def single_samples(pair: Pair, chains: int, first: int) -> tuple[int, int]:
     return made, raised
 
 
-def batches(pair: Pair, chains: int, first: int) -> tuple[int, int]:
-    """Batches of a plain DataLoader without workers: how many samples were made, how many batches raised."""
+def batches(pair: Pair, chains: int, first: int, rest: bool = False) -> tuple[int, int]:
+    """Batches of a plain DataLoader without workers: how many samples were made, how many batches raised.
+
+    Args:
+        rest: Python must do a part, which may draw, and make samples of several sizes.
+    """
     made = raised = 0
     for k in range(first, first + chains):
         dice = random.Random(k)
-        pair.transform(chain(dice, one_size=True))
-        indices = [dice.randrange(len(pair.theirs)) for _ in range(9)]
+        pair.transform(chain(dice, one_size=not rest, rest=rest))
+        indices = [dice.randrange(len(pair.theirs)) for _ in range(7 if rest else 9)]
 
         def load(dataset: Any, indices: list[int] = indices) -> list[Any]:
-            return list(DataLoader(Subset(dataset, indices), batch_size=4, shuffle=True))
-
-        done = pair.compare(dice.randrange(1 << 40), load, one_sample=False)
-        made, raised = made + done * len(indices), raised + (not done)
-    return made, raised
-
-
-def rests(pair: Pair, chains: int, first: int) -> tuple[int, int]:
-    """The same where Python must do a part, which may draw."""
-    made = raised = 0
-    for k in range(first, first + chains):
-        dice = random.Random(k)
-        pair.transform(chain(dice, rest=True))
-        indices = [dice.randrange(len(pair.theirs)) for _ in range(7)]
-
-        def load(dataset: Any, indices: list[int] = indices) -> list[Any]:
-            loader = DataLoader(Subset(dataset, indices), batch_size=3, shuffle=True, collate_fn=as_list)
-            return [sample for batch in loader for sample in batch]
+            options: Any = {"batch_size": 3, "collate_fn": as_list} if rest else {"batch_size": 4}
+            return list(DataLoader(Subset(dataset, indices), shuffle=True, **options))
 
         done = pair.compare(dice.randrange(1 << 40), load, one_sample=False)
         made, raised = made + done * len(indices), raised + (not done)
@@ -153,7 +141,7 @@ def test_batches(pictures: Path, times: int) -> None:
 
 @TIMES
 def test_rests(pictures: Path, times: int) -> None:
-    made, _ = rests(Pair(pictures), 24 * times, 20_000)
+    made, _ = batches(Pair(pictures), 24 * times, 20_000, rest=True)
     assert made > 100 * times
 
 
@@ -361,4 +349,4 @@ def test_many_chains(pictures: Path) -> None:
     pair = Pair(pictures)
     assert single_samples(pair, 6000, 1_000_000)[0] > 25_000
     assert batches(pair, 4000, 2_000_000)[0] > 20_000
-    assert rests(pair, 2000, 3_000_000)[0] > 8000
+    assert batches(pair, 2000, 3_000_000, rest=True)[0] > 8000

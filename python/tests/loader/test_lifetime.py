@@ -25,7 +25,7 @@ from torch.utils.dlpack import from_dlpack
 
 import gofast
 from gofast._core import engine
-from gofast._loader import shared as shared_batches
+from gofast._loader import worker_ring as shared_batches
 
 ROWS, WIDTH = 512, 16
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, WIDTH)

@@ -21,7 +21,7 @@ from torchvision import transforms as T
 import gofast
 from gofast._images.lazy_samples import LazySample
 from gofast._lazy.lazy_image import LazyImage
-from gofast._loader import shared
+from gofast._loader import worker_ring as shared
 from image_data import photograph
 from same import difference
 

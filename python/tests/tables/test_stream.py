@@ -25,7 +25,7 @@ import gofast
 import gofast.stream
 from gofast import TableDataset, errors
 from gofast._core.memory import Room
-from gofast._tables import blocks, rooms, stream_options, stream_pieces, stream_source
+from gofast._tables import blocks, stream_options, stream_pieces, stream_source, window_memory
 from gofast._tables.blocks import BlockPermutation
 from gofast.typing import TableStream
 from same import difference
@@ -354,12 +354,12 @@ def test_windows_stay_within_memory_without_a_garbage_collection(
         numbers = rng.normal(size=(rng.integers(500, 3000), 12)).round(2)
         pd.DataFrame(numbers).add_prefix("x").to_csv(tmp_path / f"{i}.csv", index=False)
 
-    class Counted(rooms.Room):
+    class Counted(window_memory.Room):
         def __init__(self, size: int) -> None:
             super().__init__(size)
             live.add(self)
 
-    monkeypatch.setattr(rooms, "Room", Counted)
+    monkeypatch.setattr(window_memory, "Room", Counted)
     stream = Stream(tmp_path / "*.csv", memory=2 * SMALL, label=None, shuffle=shuffle, seed=seed)
     list(gofast.DataLoader(stream, 500))  # what the rows are counted with
     gc.collect()

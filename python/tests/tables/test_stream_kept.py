@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 
 import gofast
 from gofast import TableDataset, errors
-from gofast._tables import blocks, rooms, stream_source
+from gofast._tables import blocks, stream_source, window_memory
 from gofast.typing import TableStream
 from test_stream import SMALL, Stream, equal, mapped, whole
 from test_stream import _pieces as _pieces  # its small windows are ours
@@ -176,12 +176,12 @@ def test_rows_that_turn_out_not_to_fit_stay_within_memory(
 ) -> None:
     live, seen = weakref.WeakSet[Any](), list[int]()
 
-    class Counted(rooms.Room):
+    class Counted(window_memory.Room):
         def __init__(self, size: int) -> None:
             super().__init__(size)
             live.add(self)
 
-    monkeypatch.setattr(rooms, "Room", Counted)
+    monkeypatch.setattr(window_memory, "Room", Counted)
     for i in range(40):  # which take nearly nothing as files
         pd.DataFrame(np.full((6000, 9), i + 0.5)).add_prefix("x").to_parquet(tmp_path / f"{i:02}.parquet")
     stream = Stream(tmp_path / "*.parquet", memory=8 * SMALL, label=None)

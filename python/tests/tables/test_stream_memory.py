@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader
 
 import gofast
 from gofast import TableDataset, errors
-from gofast._tables import blocks, rooms, stream_options, stream_windows
+from gofast._tables import blocks, stream_options, stream_windows, window_memory
 from test_stream import SMALL, equal, whole
 
 MOST = 64 * SMALL  # that decoding may take: what is looked at is the memory of rows
@@ -33,7 +33,7 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(blocks, "_BLOCK", 1 << 12)
     live, most = weakref.WeakSet[Any](), [0]
 
-    class Counted(rooms.Room):
+    class Counted(window_memory.Room):
         def __init__(self, size: int) -> None:
             super().__init__(size)
             self.pid = os.getpid()
@@ -45,7 +45,7 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             super().empty()
             live.discard(self)
 
-    monkeypatch.setattr(rooms, "Room", Counted)
+    monkeypatch.setattr(window_memory, "Room", Counted)
     return most
 
 

@@ -207,7 +207,6 @@ def some(path: Path) -> gofast.TFRecordDataset:
 
 def test_pickles(tmp_path: Path) -> None:
     dataset = some(tmp_path / "a")
-    assert same(pickle.loads(pickle.dumps(dataset))[5], dataset[5])
     again = pickle.dumps(dataset)
     written(tmp_path / "a", [{"i": [1]}])
     with pytest.raises(errors.ChangedError, match="other records than when the dataset was pickled"):

@@ -98,12 +98,10 @@ def test_two_kinds_of_windows_do_not_mix(tmp_path: Path) -> None:
     assert isinstance(resolve(mixed), Reason)
 
 
-def test_what_is_shared_copied_and_pickled(tmp_path: Path) -> None:
+def test_copies_share_files_and_pickles_know_them(tmp_path: Path) -> None:
     array = tokens(random.Random(4), "uint16", 400)
     path = written(tmp_path / "a.bin", array)
-    ours, theirs = TokenDataset(path, 30), Windows([array], 30, 30)
-    for made in (copy.copy(ours), copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
-        assert_same_loaders(made, theirs)
+    ours = TokenDataset(path, 30)
     assert copy.deepcopy(ours)._files[0] is ours._files[0]
     pickled = pickle.dumps(ours)
     written(path, array[:-1])

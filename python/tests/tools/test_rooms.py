@@ -141,6 +141,8 @@ def test_each_room_has_a_readme_that_names_its_files() -> None:
         assert named, room
         for name in named:
             assert [*room.glob(name), *PACKAGE.glob(name), *root.glob(name)], f"{room}: {name}"
+        if room.parent == PACKAGE:
+            assert {path.name for path in room.glob("*.py")} <= {"__init__.py", *named}, room
     tops = (PACKAGE, root / "gofast")
     known = [root, *tops, *(folder for top in tops for folder in top.rglob("*") if folder.is_dir())]
     for name in re.findall(r"`([\w/*.-]+\.(?:py|go|c|h|cu))`", (root / "ARCHITECTURE.md").read_text()):

@@ -32,7 +32,7 @@ EXPORT gf_cu_result cuDeviceGetName(char *name, int bytes, gf_cu_device device) 
     BEGIN(device_name, NEEDS_DRIVER);
     if (device < 0 || device >= machine.devices) return INVALID_DEVICE;
     if (bytes <= 0) return INVALID_VALUE;
-    snprintf(name, (size_t)bytes, "adapter %d", device);
+    snprintf(name, (size_t)bytes, "stand-in %d", device);
     return SUCCESS;
 }
 

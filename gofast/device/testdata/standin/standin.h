@@ -1,4 +1,4 @@
-// A adapter for libcuda.so.1, for tests: the driver's calls over host memory, without a GPU. A test decides when the work
+// A stand-in for libcuda.so.1, for tests: the driver's calls over host memory, without a GPU. A test decides when the work
 // of a stream is done, makes calls fail, and asks afterwards what was done wrong. It is built from the repository's root:
 //
 //   gcc -std=gnu11 -O2 -ffp-contract=off -Wall -Wextra -fPIC -shared -fvisibility=hidden -pthread

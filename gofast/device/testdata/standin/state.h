@@ -1,4 +1,4 @@
-// What the parts of the adapter share.
+// What the parts of the stand-in share.
 #ifndef STANDIN_STATE_H
 #define STANDIN_STATE_H
 

@@ -24,10 +24,8 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 
 static float fused(float x, float y, float z) { return gf_fused(x, y, z); }
 
-static float first_uniform(uint64_t seed, int32_t is_fused) {
-    uint8_t state[GF_DRAW_STATE_BYTES];
+static float first_uniform(const uint8_t *state, int32_t is_fused) {
     gf_words w;
-    gf_draw_seed(state, seed);
     gf_mt_load(&w, state);
     w.fused = is_fused;
     return gf_uniform(&w, 0.08f, 1);
@@ -36,6 +34,7 @@ static float first_uniform(uint64_t seed, int32_t is_fused) {
 import "C"
 
 import (
+	"encoding/binary"
 	"fmt"
 	"unsafe"
 
@@ -140,10 +139,17 @@ func result(r *C.gf_draw_result) Result {
 	return Result{Done: int64(r.done), Ask: float32(r.ask), Step: int32(r.step), Text: C.GoString(&r.text[0])}
 }
 
-// Seed is the state that torch.manual_seed(seed) leaves.
+// Seed is the state that torch.manual_seed(seed) leaves: the seed, one word left, seeded, and the words of Knuth's generator.
 func Seed(seed uint64) *[StateBytes]byte {
-	state := new([StateBytes]byte)
-	C.gf_draw_seed((*C.uint8_t)(&state[0]), C.uint64_t(seed))
+	state, word := new([StateBytes]byte), uint32(seed)
+	binary.LittleEndian.PutUint64(state[:], seed)
+	state[8], state[12] = 1, 1
+	for i := range uint32(C.GF_MT_WORDS) {
+		if i > 0 {
+			word = 1812433253*(word^word>>30) + i
+		}
+		binary.LittleEndian.PutUint64(state[24+8*i:], uint64(word))
+	}
 	return state
 }
 
@@ -162,7 +168,7 @@ func FirstUniform(seed uint64, fused bool) float32 {
 	if fused {
 		one = 1
 	}
-	return float32(C.first_uniform(C.uint64_t(seed), one))
+	return float32(C.first_uniform((*C.uint8_t)(&Seed(seed)[0]), one))
 }
 
 // Exponential is e^x as boxes and blurs have it.

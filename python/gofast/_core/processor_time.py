@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 
-class _Now(threading.local):
+class _InPicture(threading.local):
     picture = False
 
 
-_now = _Now()
+_now = _InPicture()
 
 
 class Spent:

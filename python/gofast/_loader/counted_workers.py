@@ -1,0 +1,111 @@
+"""torch's own iterator over batches of worker processes, which counts what it hands out."""
+
+from __future__ import annotations
+
+import multiprocessing.queues
+import pickle
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from torch._utils import ExceptionWrapper
+from torch.utils.data import DataLoader as TorchDataLoader
+from torch.utils.data import IterableDataset
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+from .. import errors
+from .._core import engine
+from .collation import unsent
+from .counted_iterators import CountedIterator, is_stateful
+from .resume import seed_anew, warn_of_processes
+from .stacking import Stacking, WorkerBegin
+
+if TYPE_CHECKING:
+    from .counts import Counts, Keeps
+
+
+class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
+    """Batches are made in worker processes, whose own counts stay there.
+
+    Nobody knows what their generators have become: in the middle of an epoch, they begin anew. Those of an
+    iterable dataset begin again, and make the same.
+    """
+
+    _shutdown = True  # torch's `__del__` looks, also where there was an error before torch's constructor
+
+    def __init__(
+        self,
+        loader: TorchDataLoader[Any],
+        counts: Counts,
+        keeps: Sequence[Keeps],
+        state: dict[str, Any] | None,
+    ) -> None:
+        self._begin(loader, counts, keeps, state)
+        self._first_seed: int | None = None
+        if self._sought is not None:
+            self._first_seed = self._sought["base_seed"]
+        elif state is not None and state["place"] == "inside":
+            self._first_seed = seed_anew(state)
+            warn_of_processes()
+        self._stacking, self._batched = Stacking(loader.dataset), loader.batch_sampler is not None
+        with suppress(errors.GofastError):
+            engine.capsule()  # forked workers inherit it
+        super().__init__(loader)
+        self._seek()
+
+    def _dataset_state(self) -> dict[str, Any] | None:
+        if not self._counted.runs:
+            return None
+        if not getattr(self, "_in_order", True):
+            raise errors.UnsupportedError("in_order=False: batches come in any order")
+        if is_stateful(self._dataset) and not isinstance(self._dataset, IterableDataset):
+            raise errors.UnsupportedError(
+                "the dataset has state, and copies of it in worker processes change"
+            )
+        return None
+
+    @property
+    def _base_seed(self) -> int:  # torch draws it before it starts the workers
+        return self._seed
+
+    @_base_seed.setter
+    def _base_seed(self, seed: int) -> None:
+        self._seed = seed if self._first_seed is None else self._first_seed
+
+    @property
+    def _worker_init_fn(self) -> Any:  # torch assigns it before it starts the workers
+        return WorkerBegin(self._dataset, self._collates, self._init)
+
+    @_worker_init_fn.setter
+    def _worker_init_fn(self, function: Any) -> None:
+        self._init = function
+
+    @property
+    def _worker_result_queue(self) -> Any:  # torch assigns it before it starts the workers
+        return self._results
+
+    @_worker_result_queue.setter
+    def _worker_result_queue(self, queue: Any) -> None:
+        if type(queue) is multiprocessing.queues.Queue:
+            queue.__class__ = _Results
+        self._results = queue
+
+
+class _Results(multiprocessing.queues.Queue):  # type: ignore[type-arg]
+    """What workers send: where it cannot be pickled, an error comes instead. torch's loop waits for ever."""
+
+    def _on_queue_feeder_error(self, error: BaseException, sent: tuple[Any, Any]) -> None:
+        number, made = sent
+        if isinstance(made, ExceptionWrapper):  # it holds a class, and a text
+            made.exc_type = next(kind for kind in made.exc_type.__mro__ if _is_picklable(kind))
+        else:
+            made = unsent(error)
+        self.put((number, made))
+
+
+def _is_picklable(kind: type) -> bool:
+    try:
+        pickle.dumps(kind)
+    except (pickle.PicklingError, AttributeError):
+        return False
+    return True
