@@ -32,6 +32,7 @@ from .lazy_samples import MOST_BYTES, Pending, lazy_sample
 from .path_cache import LazyImageCache
 from .picture_files import BatchFiles
 from .sample_numbers import SampleNumbers
+from .sure_steps import is_usual, never_fail
 
 MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 _OF_PROGRAM: Picture = (b"", 0, 0, b"")  # the program's own file
@@ -42,19 +43,6 @@ _MOST_WAITING = 256  # that a look at one of them makes
 _MOST_OTHERS = 16  # programs that torch's arithmetic makes of one
 
 Made = TypeVar("Made")
-
-
-# Steps that make a sample of every picture of a usual size. Others leave some to torchvision, or it raises.
-_SURE = {"resize", "center_crop", "random_resized_crop", "hflip", "vflip", "grayscale", "random_grayscale"}
-_SURE |= {"color_jitter", "random_apply", "random_solarize", "random_erasing"}
-_SURE |= {"to_float", "to_uint8", "normalize"}
-_LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 14, 16
-
-
-def _never_fails(step: dict[str, Any]) -> bool:
-    """Whether that is one, of PIL images: torch lays out some tensors in an order that is its own."""
-    of_tensors = step.get("tensor") or step.get("usual") or str(step.get("filter")).startswith("torch")
-    return step["op"] in _SURE and not of_tensors and all(map(_never_fails, step.get("steps", ())))
 
 
 def _at(record: array[int] | None) -> int:
@@ -182,7 +170,7 @@ class LazyProgram(_Program[torch.Tensor]):
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
         plain = not self._wraps and len(self.shape) == 3
-        self._may_wait = plain and all(map(_never_fails, plan.steps))
+        self._may_wait = plain and never_fail(plan.steps, plan.channels)
         usual = self.dtype in (torch.float32, torch.uint8)
         self._ending = SampleNumbers.ending(plan.steps) if usual else None
         self._others: dict[SampleNumbers, LazyProgram] = {}  # the same to the last steps; each knows all
@@ -192,8 +180,7 @@ class LazyProgram(_Program[torch.Tensor]):
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
         """The sample of a lazy image, whose values may be made later; None as of `sample`."""
         source = making.source
-        usual = min(size) >= _LEAST_SIDE and max(size) <= min(_MOST_SIDE, _MOST_ASPECT * min(size))
-        if not (usual and self._waits() and (isinstance(source, PixelSource) or source.is_certain())):
+        if not (is_usual(*size) and self._waits() and (isinstance(source, PixelSource) or source.is_certain())):
             return self.of(size, making)
         held, data = making.source.held()
         if held is None:

@@ -388,6 +388,19 @@ def sure(r: random.Random) -> T.Compose:
         T.RandomSolarize(100),
     ]
     steps += [T.RandomApply([jitter, T.RandomHorizontalFlip()], 0.6)]
+    way = r.choice([T.InterpolationMode.NEAREST, T.InterpolationMode.BILINEAR])
+    steps += [
+        T.RandomRotation(r.choice([10, 180, (90, 90)]), way),
+        T.RandomAffine(90, (0.9, 0.9), (0.1, 4), (-89, 89, -89, 89), way),
+        T.TrivialAugmentWide(interpolation=way),
+        T.RandAugment(interpolation=way),
+        T.AutoAugment(interpolation=way),
+        T.AugMix(interpolation=way),
+        T.RandomApply([T.RandomPosterize(2), T.RandomAutocontrast(), T.RandomEqualize()]),
+        T.RandomAdjustSharpness(3),
+        T.GaussianBlur(r.choice([3, 2 * side - 1, 2 * side + 1]), (0.01, 3)),
+        T.RandomCrop(r.randint(1, 90), r.choice([None, 4, (0, 60)]), r.random() < 0.3),
+    ]
     some = [r.choice(crops), *r.sample(steps, r.randint(0, 3))]
     r.shuffle(some)
     last = [T.Normalize([0.4] * 3, [0.3] * 3), T.RandomErasing(0.7)][: r.randint(0, 2)]
