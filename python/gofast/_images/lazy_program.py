@@ -31,6 +31,7 @@ from .core_pictures import CorePictures
 from .lazy_samples import MOST_BYTES, Pending, lazy_sample
 from .path_cache import LazyImageCache
 from .picture_files import BatchFiles
+from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers
 from .sure_steps import is_usual, never_fail
 
@@ -180,7 +181,9 @@ class LazyProgram(_Program[torch.Tensor]):
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
         """The sample of a lazy image, whose values may be made later; None as of `sample`."""
         source = making.source
-        if not (is_usual(*size) and self._waits() and (isinstance(source, PixelSource) or source.is_certain())):
+        if not (
+            is_usual(*size) and self._waits() and (isinstance(source, PixelSource) or source.is_certain())
+        ):
             return self.of(size, making)
         held, data = making.source.held()
         if held is None:
@@ -351,3 +354,28 @@ class PictureProgram(_Program[tuple[PixelSource, int]]):
             return None
         rows, size, steps = pillow.take_rows(place)
         return PixelSource(rows, size), steps
+
+
+class RecordingProgram(_Program[RecordedSteps]):
+    """A plan whose steps a lazy image records: one call draws for all, and whoever asks makes the pixels."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan, None)
+        self._steps = plan.steps
+
+    def picture(self, image: LazyImage, making: LazyFactory) -> LazyImage | None:
+        """The image with those steps; None as of `sample`, or where a part of its pixels is to be kept."""
+        making = image._again(making)
+        if isinstance(making.source, PixelSource):
+            return None
+        made = self._drawn(image.size, self._core, (b"", *image.size, b""))
+        if made is None:
+            return None
+        new = image._then(making, made.chain, made.size, "RGB")
+        if made.lost:
+            new.info = {}
+        return new
+
+    def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> RecordedSteps | None:
+        _, width, height, _, *_ = picture
+        return None if record is None else recorded(self._steps, record, (width, height))

@@ -78,6 +78,23 @@ class Makes(Protocol):
         """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
 
 
+class _Held:
+    """What lazy samples wait with: a file or pixels. Many samples may be made of the same."""
+
+    __slots__ = ("__weakref__", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        Pending.waiting += len(data)
+
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over():
+            Pending.waiting -= len(self.data)
+
+
+_held: weakref.WeakValueDictionary[int, _Held] = weakref.WeakValueDictionary()  # by the bytes' identity
+
+
 class Pending:
     """What a lazy sample will be made of.
 
@@ -87,7 +104,7 @@ class Pending:
         used: it was made as part of a batch, or another sample was made of it: no other waits for it.
     """
 
-    __slots__ = ("__weakref__", "_bytes", "picture", "program", "record", "used", "value")
+    __slots__ = ("__weakref__", "_held", "picture", "program", "record", "used", "value")
 
     waiting = 0  # bytes of all that wait
 
@@ -95,13 +112,11 @@ class Pending:
         self.program, self.picture, self.record = program, picture, record
         self.value: torch.Tensor | None = None
         self.used = False
-        self._bytes = len(picture[0])
-        Pending.waiting += self._bytes
+        data = picture[0]
+        self._held = _held.get(id(data))
+        if self._held is None:
+            self._held = _held[id(data)] = _Held(data)
         program.waiting.append(weakref.ref(self))
-
-    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not over():
-            Pending.waiting -= self._bytes
 
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own."""
@@ -129,9 +144,7 @@ class Pending:
 
     def keep(self, value: torch.Tensor) -> torch.Tensor:
         """It was made. Its picture is not needed any more."""
-        self.value, self.picture = value, (b"", 0, 0, b"")
-        Pending.waiting -= self._bytes
-        self._bytes = 0
+        self.value, self.picture, self._held = value, (b"", 0, 0, b""), None
         return value
 
 

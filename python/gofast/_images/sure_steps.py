@@ -7,7 +7,15 @@ from typing import Any
 Size = tuple[int, int] | None  # height and width; None: of whichever picture it is
 
 # Steps that never fail, and leave the size as it is. Others leave some pictures to torchvision, or it raises.
-_SURE = {"hflip", "vflip", "grayscale", "random_grayscale", "color_jitter", "random_solarize", "random_erasing"}
+_SURE = {
+    "hflip",
+    "vflip",
+    "grayscale",
+    "random_grayscale",
+    "color_jitter",
+    "random_solarize",
+    "random_erasing",
+}
 _SURE |= {"random_posterize", "random_autocontrast", "random_equalize", "random_sharpness"}
 _SURE |= {"random_rotation", "random_affine", "trivial_augment", "rand_augment", "auto_augment"}
 _SURE |= {"to_float", "to_uint8", "normalize"}
@@ -57,7 +65,9 @@ def _behind(step: dict[str, Any], size: Size, channels: int) -> Size:
     if op == "random_apply":
         return size if _through(step["steps"], size, channels) == size else None
     if op == "gaussian_blur":
-        sure = size is not None and all(2 * side > k for side, k in zip(size, reversed(step["kernel"])))
+        sure = size is not None and all(
+            2 * side > k for side, k in zip(size, step["kernel"][::-1], strict=True)
+        )
         sure = sure and min(step["sigma"]) >= _LEAST_SIGMA
     elif op == "augmix":
         sure = channels == 3 and size is not None and size[0] * size[1] <= _MOST_SUMMED
