@@ -33,7 +33,7 @@ from .path_cache import LazyImageCache
 from .picture_files import BatchFiles
 from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers
-from .sure_steps import is_usual, never_fail
+from .sure_steps import asks_for_boxes, is_usual, is_usual_box, never_fail
 
 MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 _OF_PROGRAM: Picture = (b"", 0, 0, b"")  # the program's own file
@@ -172,6 +172,7 @@ class LazyProgram(_Program[torch.Tensor]):
         self._wraps = plan.hands_over == "tv_image"
         plain = not self._wraps and len(self.shape) == 3
         self._may_wait = plain and never_fail(plan.steps, plan.channels)
+        self._asks_for_boxes = asks_for_boxes(plan.steps)
         usual = self.dtype in (torch.float32, torch.uint8)
         self._ending = SampleNumbers.ending(plan.steps) if usual else None
         self._others: dict[SampleNumbers, LazyProgram] = {}  # the same to the last steps; each knows all
@@ -188,7 +189,8 @@ class LazyProgram(_Program[torch.Tensor]):
         held, data = making.source.held()
         if held is None:
             return None
-        made = self._drawn(size, self._core, (data, *held, making.chain), None, self._wait)
+        wait = functools.partial(self._wait_if_usual, size[0]) if self._asks_for_boxes else self._wait
+        made = self._drawn(size, self._core, (data, *held, making.chain), None, wait)
         if made is not None:
             making.source.state = SourceState.NATIVE
         return made
@@ -253,6 +255,13 @@ class LazyProgram(_Program[torch.Tensor]):
 
     def _wait(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor:
         return lazy_sample(self, picture, record)
+
+    def _wait_if_usual(
+        self, width: int, core: CorePictures, picture: Picture, record: array[int] | None
+    ) -> torch.Tensor | None:
+        assert record is not None
+        usual = is_usual_box(self._plan.steps, record, width)
+        return self._wait(core, picture, record) if usual else self._make(core, picture, record)
 
     @Spent.picture
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:

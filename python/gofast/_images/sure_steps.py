@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 Size = tuple[int, int] | None  # height and width; None: of whichever picture it is
@@ -19,6 +20,7 @@ _SURE = {
 _SURE |= {"random_posterize", "random_autocontrast", "random_equalize", "random_sharpness"}
 _SURE |= {"random_rotation", "random_affine", "trivial_augment", "rand_augment", "auto_augment"}
 _SURE |= {"to_float", "to_uint8", "normalize"}
+_SURE_OF_TENSORS = {"color_jitter", "trivial_augment", "rand_augment", "auto_augment"}
 _SIZED = {"resize", "center_crop", "random_resized_crop"}
 _LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 13, 16
 _MOST_PADDING = 1 << 11  # of a side: with it, a picture stays below canvas.h's GF_CANVAS_MOST_PIXELS
@@ -35,10 +37,24 @@ def is_usual(width: int, height: int) -> bool:
 def never_fail(steps: list[dict[str, Any]], channels: int) -> bool:
     """Whether a plan's steps make a sample of every usual picture, once its draws are made."""
     try:
-        _through(steps, None, channels)
+        if asks_for_boxes(steps):
+            _through(steps[1:], (*steps[0]["size"],), channels)
+        else:
+            _through(steps, None, channels)
     except _Unsure:
         return False
     return True
+
+
+def asks_for_boxes(steps: list[dict[str, Any]]) -> bool:
+    """Whether they begin with a RandomResizedCrop of a tensor, which torch lays out by the box."""
+    return bool(steps) and steps[0]["op"] == "random_resized_crop" and bool(steps[0].get("usual"))
+
+
+def is_usual_box(steps: list[dict[str, Any]], record: array[int], width: int) -> bool:
+    """Whether it lays out that one as most, of a picture of this width: resized_crop.c says the same."""
+    box, size = record[2:4].tolist(), steps[0]["size"]
+    return box != size and min(box) > 1 and box[1] < width
 
 
 class _Unsure(Exception):
@@ -57,8 +73,8 @@ def _through(steps: list[dict[str, Any]], size: Size, channels: int) -> Size:
 
 
 def _behind(step: dict[str, Any], size: Size, channels: int) -> Size:
-    op = step["op"]
-    if step.get("tensor") or step.get("usual") or str(step.get("filter")).startswith("torch"):
+    op, few = step["op"], channels == 3 and size is not None and size[0] * size[1] <= _MOST_SUMMED
+    if step.get("usual") or str(step.get("filter")).startswith("torch"):
         raise _Unsure  # torch lays out some tensors in an order that is its own
     if op in _SIZED or (op == "random_crop" and _adds_little(step)):
         return (*step["size"],) if len(step["size"]) == 2 else None
@@ -70,7 +86,9 @@ def _behind(step: dict[str, Any], size: Size, channels: int) -> Size:
         )
         sure = sure and min(step["sigma"]) >= _LEAST_SIGMA
     elif op == "augmix":
-        sure = channels == 3 and size is not None and size[0] * size[1] <= _MOST_SUMMED
+        sure = few
+    elif step.get("tensor"):
+        sure = few and op in _SURE_OF_TENSORS
     else:
         sure = op in _SURE and not step.get("expand")
     if not sure:

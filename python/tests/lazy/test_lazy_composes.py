@@ -186,6 +186,7 @@ def test_few_calls_make_a_sample(files: list[Path], v: Any, monkeypatch: pytest.
             v.RandomApply([v.ColorJitter(0.4, 0.4, 0.2, 0.1)], p=0.8),
             Blur(),
             v.RandomHorizontalFlip(),
+            v.RandomRotation(20),
             *to_tensor(v),
             v.Normalize([0.5], [0.5]),
         ]

@@ -24,6 +24,7 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 from torch.utils.dlpack import from_dlpack
 from torchvision import transforms as T
 from torchvision.transforms import functional as F
+from torchvision.transforms import v2
 
 import gofast
 from gofast._images import lazy_program
@@ -407,6 +408,23 @@ def sure(r: random.Random) -> T.Compose:
     return T.Compose([*some, T.ToTensor(), *last])
 
 
+def sure_of_tensors(r: random.Random) -> Any:
+    """The same where a tensor comes first: torch lays out some of its crops in another order."""
+    way = r.choice([v2.InterpolationMode.NEAREST, v2.InterpolationMode.BILINEAR])
+    steps = [
+        v2.RandomHorizontalFlip(),
+        v2.RandomVerticalFlip(),
+        v2.ColorJitter(0.8, 0.8, 0.8, 0.4),
+        v2.TrivialAugmentWide(interpolation=way),
+        v2.RandAugment(interpolation=way),
+        v2.AutoAugment(interpolation=way),
+    ]
+    side = r.randint(2, 300)
+    crop = v2.RandomResizedCrop(side, (1e-3, 1), r.choice([(3 / 4, 4 / 3), (0.1, 10)]))
+    last = [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.4] * 3, [0.3] * 3), v2.RandomErasing(0.7)]
+    return v2.Compose([v2.PILToTensor(), crop, *r.sample(steps, r.randint(0, 2)), *last[: r.randint(1, 3)]])
+
+
 @pytest.mark.parametrize("block", range(2))
 def test_what_waits_can_be_made(block: int, tmp_path: Path) -> None:
     """Pictures from 8 pixels on, thin ones, and bodies of noise and of one colour."""
@@ -420,7 +438,7 @@ def test_what_waits_can_be_made(block: int, tmp_path: Path) -> None:
         colours = np.random.default_rng(seed).integers(0, 256, (*size, 3), np.uint8)
         path = tmp_path / f"{seed}.jpg"
         Image.fromarray(colours if seed % 3 else np.full_like(colours, seed % 256)).save(path)
-        compose = sure(r)
+        compose = (sure, sure_of_tensors)[seed % 4 == 0](r)
         results = list[Any]()
         for ours in (True, False):
             rows = list[Any]()
