@@ -186,10 +186,10 @@ class LazyProgram(_Program[torch.Tensor]):
             is_usual(*size) and self._waits() and (isinstance(source, PixelSource) or source.is_certain())
         ):
             return self.of(size, making)
-        held, data = making.source.held()
+        held, data, whole = making.source.waiting()
         if held is None:
             return None
-        wait = functools.partial(self._wait_if_usual, size[0]) if self._asks_for_boxes else self._wait
+        wait = functools.partial(self._wait, size[0], whole)
         made = self._drawn(size, self._core, (data, *held, making.chain), None, wait)
         if made is not None:
             making.source.state = SourceState.NATIVE
@@ -253,15 +253,17 @@ class LazyProgram(_Program[torch.Tensor]):
             self._others[now] = other
         return other
 
-    def _wait(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor:
-        return lazy_sample(self, picture, record)
-
-    def _wait_if_usual(
-        self, width: int, core: CorePictures, picture: Picture, record: array[int] | None
+    def _wait(
+        self,
+        width: int,
+        whole: tuple[int, int] | None,
+        core: CorePictures,
+        picture: Picture,
+        record: array[int] | None,
     ) -> torch.Tensor | None:
-        assert record is not None
-        usual = is_usual_box(self._plan.steps, record, width)
-        return self._wait(core, picture, record) if usual else self._make(core, picture, record)
+        if record is not None and self._asks_for_boxes and not is_usual_box(self._plan.steps, record, width):
+            return self._make(core, picture, record)
+        return lazy_sample(self, picture, record, whole)
 
     @Spent.picture
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:

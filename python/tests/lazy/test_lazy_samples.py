@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import os
 import pickle
@@ -27,6 +28,7 @@ from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
 import gofast
+from gofast._core import codecs, engine
 from gofast._images import lazy_program
 from gofast._images.lazy_samples import LazySample, Pending
 from in_threads import in_threads
@@ -256,6 +258,58 @@ def test_a_batch_is_made_together(files: list[Path], monkeypatch: pytest.MonkeyP
     assert difference(rows[2] + 0, batch[2] + 0) == "", "one that is kept is what it was"
     rows[3].zero_()
     assert float(batch[3].abs().sum()) > 0
+
+
+def two_views(files: list[Path], ours: bool) -> list[list[Any]]:
+    views: list[list[Any]] = [[], []]
+    for i, path in enumerate(files):
+        torch.manual_seed(i)
+        image = opened(path, ours)
+        for view in views:
+            view.append(TRAIN(image))
+    return views
+
+
+def test_views_of_a_picture_wait_for_one_decoding(files: list[Path]) -> None:
+    gofast.open(files[0])
+    gc.collect()
+    before, some = Pending.waiting, files[:6]
+    sizes = [opened(path, ours=False).size for path in some]
+    views = two_views(some, ours=True)
+    later = [row._pending for row in views[1]]
+    assert Pending.waiting - before == sum(4 * width * height for width, height in sizes), "counted once"
+    assert {one.picture[1:3] for one in later} == {(0, 0)}, "nothing is decoded yet"
+    theirs = [torch.stack(view) for view in two_views(some, ours=False)]
+    assert difference(torch.stack(views[0]), theirs[0]) == ""
+    assert [one.picture[1:3] for one in later] == sizes
+    assert difference(views[1][0] + 0, theirs[1][0] + 0) == ""
+    assert difference(torch.stack(views[1]), theirs[1]) == ""
+    del views, later
+    gc.collect()
+    assert Pending.waiting == before
+
+
+def test_rows_of_what_is_no_picture(files: list[Path]) -> None:
+    codecs.load()
+    data, make = files[0].read_bytes(), partial(codecs.capsule().make_rows)
+    width, height = opened(files[0], ours=False).size
+    for size in ((0, 5), (1 << 15, 1 << 15), (-1, 5)):
+        with pytest.raises(ValueError, match=r"size|picture"):
+            make([(data, 0, 0, b"", *size)], 0, 1 << 30, 0, 0)
+    with pytest.raises(TypeError):
+        make([data], 0, 1 << 30, 0, 0)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="order"):
+        make([], 9, 1 << 30, 0, 0)
+    good: Any = (data, 0, 0, b"", width, height)
+    for bad in ((b"no picture", 0, 0, b"", 5, 5), (data, 0, 0, b"", width + 1, height)):
+        for crew in ((0, 0), (engine.crew(), 2)):
+            assert isinstance(make([good, bad, good], 0, 1 << 30, *crew), int)
+    assert isinstance(make([good], 0, width * height - 1, 0, 0), int)
+    whole = np.asarray(opened(files[0], ours=False))
+    for crew in ((0, 0), (engine.crew(), 2)):
+        for rows in make([good, good], 0, 1 << 30, *crew):  # type: ignore[union-attr]
+            pixels = np.frombuffer(rows, np.uint8)[: 4 * width * height].reshape(height, width, 4)
+            assert (pixels[..., :3] == whole).all()
 
 
 def test_samples_that_a_dataset_keeps_are_made_twice_at_most(files: list[Path]) -> None:
