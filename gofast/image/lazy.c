@@ -62,9 +62,14 @@ static void prepare(void) {
     gf_normalise_prepare(&packed, NULL, NULL, gf_pixel_level());
 }
 
-int32_t gf_lazy_pixels(const gf_lazy *lazy, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels, uint8_t *x, gf_fault *fault) {
+void gf_lazy_of_pixels(gf_image_program *p, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels) {
     pthread_once(&once, prepare);
-    gf_image_program p = {.pixels = gf_pixel_choose(gf_pixel_level()), .steps = &none, .output = GF_IMAGE_PIXELS, .normalise = packed,
-                          .width = width, .height = height, .channels = channels, .pass_order = pass_order, .max_pixels = max_pixels};
+    *p = (gf_image_program){.pixels = gf_pixel_choose(gf_pixel_level()), .steps = &none, .output = GF_IMAGE_PIXELS, .normalise = packed,
+                            .width = width, .height = height, .channels = channels, .pass_order = pass_order, .max_pixels = max_pixels};
+}
+
+int32_t gf_lazy_pixels(const gf_lazy *lazy, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels, uint8_t *x, gf_fault *fault) {
+    gf_image_program p;
+    gf_lazy_of_pixels(&p, pass_order, max_pixels, width, height, channels);
     return make(&p, lazy, NULL, x, fault);
 }

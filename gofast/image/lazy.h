@@ -24,6 +24,9 @@ int32_t gf_lazy_sample(const gf_image_program *, const gf_lazy *, const int32_t 
 // The same within a fill, whose time is measured already.
 int32_t gf_lazy_fill(const gf_image_program *, const gf_lazy *, const int32_t *record, uint8_t *x, gf_fault *);
 
+// A program of pixels, of this size or of each one's own: what gf_lazy_pixels runs.
+void gf_lazy_of_pixels(gf_image_program *, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels);
+
 // Makes its pixels at x: width x height, which they must come to, of 4 bytes (RGBX), 3 (RGB) or 1 (the first channel).
 int32_t gf_lazy_pixels(const gf_lazy *, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels, uint8_t *x, gf_fault *);
 

@@ -125,8 +125,8 @@ static int32_t finish_grey(run *r, uint8_t *x) {
 static int32_t finish_pixels(run *r, uint8_t *x) {
     const gf_image_program *p = r->program;
     int32_t width = gf_canvas_width(&r->canvas), height = gf_canvas_height(&r->canvas);
-    if (width != p->width || height != p->height)
-        return gf_fault_set(r->canvas.fault, GF_FAULT_UNSUPPORTED, -1, "a picture of %dx%d instead of %dx%d", width, height, p->width, p->height);
+    if (width != r->size.width || height != r->size.height)
+        return gf_fault_set(r->canvas.fault, GF_FAULT_UNSUPPORTED, -1, "a picture of %dx%d instead of %dx%d", width, height, r->size.width, r->size.height);
     if (p->channels == 1) return finish_grey(r, x);
     gf_picture picture = {x, 4 * (int64_t)width, width, height};
     gf_sink rgbx = {.pixels = r->canvas.pixels, .picture = &picture}, rgb = gf_sink_sample(&p->normalise, width, height, x);

@@ -58,7 +58,7 @@ typedef struct {
     const gf_image_program *program;
     const gf_lazy *lazy;
     uint8_t *const *places; // of their samples
-    _Atomic int32_t *code;  // of one that could not be made
+    _Atomic int32_t *code;  // of one that could not be made: make_all's
 } lazies;
 
 typedef int32_t make_fn(const gf_image_program *, const gf_lazy *, const int32_t *record, uint8_t *x, gf_fault *);
@@ -78,6 +78,34 @@ static int64_t fill_lazies(const gf_view *view, const gf_batch *batch, int64_t f
     return -1;
 }
 
+// Makes each of these, with most threads of a crew if there is one, of a view that says what a record is.
+// 0, or the code of one that could not be made; -1: Python raises.
+static int32_t make_all(gf_view *view, lazies *work, int64_t count, const uint8_t *records, gf_crew *crew, int most) {
+    int64_t *indices = PyMem_Calloc((size_t)count + 1, sizeof *indices);
+    if (!indices) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int64_t i = 0; i < count; i++) indices[i] = i;
+    _Atomic int32_t code = 0;
+    work->code = &code;
+    view->length = count;
+    view->job_rows = 1;
+    view->fill = fill_lazies;
+    view->meter = gf_meter_of_fill;
+    view->stage = GF_STAGE_PICTURE;
+    view->n_parts = 1;
+    view->parts[0] = (gf_part){.program = work};
+    const gf_batch batch = {.indices = indices, .records = records};
+    gf_slot slot = {.rows_left = count}, *const slots[] = {&slot};
+    const gf_request request = {.indices = indices, .records = records, .rows = count, .batch_rows = count, .slots = slots, .silent = 1};
+    PyThreadState *state = PyEval_SaveThread();
+    if (!crew || count < 2 || gf_crew_do(crew, view, most, &request, NULL) < 0) make_lazies(view, &batch, 0, count, gf_lazy_sample);
+    PyEval_RestoreThread(state);
+    PyMem_Free(indices);
+    return code;
+}
+
 // make_samples(pictures, view, records, places, crew, most): makes a sample of each picture in a list, of the view's first
 // dataset, at its place, with most threads of the crew if there is one. records: all, one behind the other. 0, or the code of
 // one that could not be made.
@@ -89,45 +117,79 @@ PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n
     Py_ssize_t count = PyList_Size(args[0]);
     if (count < 0) return NULL;
     const gf_view *of = POINTER(const gf_view, a[0]);
-    _Atomic int32_t code = 0;
     PyObject *result = NULL;
     gf_lazy *lazy = PyMem_Calloc((size_t)count + 1, sizeof *lazy);
-    int64_t *indices = PyMem_Calloc((size_t)count + 1, sizeof *indices);
     gf_view *view = PyMem_Calloc(1, sizeof *view + sizeof *view->parts);
-    if (!lazy || !indices || !view) {
+    if (!lazy || !view) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto end;
+    lazies work = {.program = of->parts[0].program, .lazy = lazy, .places = POINTER(uint8_t *const, a[2])};
+    *view = *of;
+    view->map = NULL;
+    view->y_bytes = 0;
+    view->hint = NULL;
+    int32_t code = make_all(view, &work, count, POINTER(const uint8_t, a[1]), POINTER(gf_crew, a[3]), (int)a[4]);
+    if (!PyErr_Occurred()) result = PyLong_FromLong(code);
+end:
+    PyMem_Free(lazy);
+    PyMem_Free(view);
+    return result;
+}
+
+static int is_size(const gf_lazy *lazy) {
+    gf_size size = lazy->sample;
+    return size.width > 0 && size.height > 0 && size.height <= GF_CANVAS_MOST_PIXELS / size.width;
+}
+
+// make_rows(pictures, pass_order, max_pixels, crew, most): the pixels of each picture in a list, which says their size, as
+// make_pixels gives those of four bytes; or the code of one that could not be made.
+PyObject *gf_py_make_rows(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[4];
+    if (n != 5) return PyErr_Format(PyExc_TypeError, "takes 5 arguments (%zd given)", n);
+    if (!gf_integers(args + 1, 4, 4, a)) return NULL;
+    if (a[0] < 0 || a[0] >= GF_ORDERS) return PyErr_Format(PyExc_ValueError, "no such order");
+    Py_ssize_t count = PyList_Size(args[0]);
+    if (count < 0) return NULL;
+    gf_lazy *lazy = PyMem_Calloc((size_t)count + 1, sizeof *lazy);
+    uint8_t **places = PyMem_Calloc((size_t)count + 1, sizeof *places);
+    gf_view *view = PyMem_Calloc(1, sizeof *view + sizeof *view->parts);
+    PyObject *rows = PyList_New(0);
+    if (!lazy || !places || !view || !rows) {
         PyErr_NoMemory();
         goto end;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        indices[i] = i;
         if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto end;
+        if (!is_size(&lazy[i])) {
+            PyErr_SetString(PyExc_ValueError, "no pixels of that size");
+            goto end;
+        }
+        PyObject *made = PyBytes_FromStringAndSize(NULL, 4 * (Py_ssize_t)lazy[i].sample.width * lazy[i].sample.height + GF_FORMAT_SLACK);
+        if (!made || PyList_Append(rows, made)) {
+            Py_XDECREF(made);
+            goto end;
+        }
+        places[i] = (uint8_t *)PyBytes_AsString(made); // nobody else has seen the object
+        Py_DECREF(made);
     }
-    const lazies work = {.program = of->parts[0].program, .lazy = lazy, .places = POINTER(uint8_t *const, a[2]), .code = &code};
-    *view = *of;
-    view->length = count;
-    view->map = NULL;
-    view->y_bytes = 0;
-    view->job_rows = 1;
-    view->fill = fill_lazies;
-    view->meter = gf_meter_of_fill;
-    view->stage = GF_STAGE_PICTURE;
-    view->hint = NULL;
-    view->n_parts = 1;
-    view->parts[0] = (gf_part){.program = &work};
-    const gf_batch batch = {.indices = indices, .records = POINTER(const uint8_t, a[1])};
-    gf_crew *crew = POINTER(gf_crew, a[3]);
-    gf_slot slot = {.rows_left = count}, *const slots[] = {&slot};
-    const gf_request request = {.indices = indices, .records = batch.records, .rows = count, .batch_rows = count, .slots = slots, .silent = 1};
-    PyThreadState *state = PyEval_SaveThread();
-    if (!crew || count < 2 || gf_crew_do(crew, view, (int)a[4], &request, NULL) < 0)
-        make_lazies(view, &batch, 0, count, gf_lazy_sample);
-    PyEval_RestoreThread(state);
-    result = PyLong_FromLong(code);
+    gf_image_program program;
+    gf_lazy_of_pixels(&program, (int32_t)a[0], a[1], 1, 1, 4);
+    lazies work = {.program = &program, .lazy = lazy, .places = places};
+    int32_t code = make_all(view, &work, count, NULL, POINTER(gf_crew, a[2]), (int)a[3]);
+    if (code && !PyErr_Occurred()) {
+        Py_DECREF(rows);
+        rows = PyLong_FromLong(code);
+    }
 end:
     PyMem_Free(lazy);
-    PyMem_Free(indices);
+    PyMem_Free(places);
     PyMem_Free(view);
-    return result;
+    if (rows && PyErr_Occurred()) Py_CLEAR(rows);
+    return rows;
 }
 
 // kept_place(name, keys, count): where a name's record is noted; -1 where there is no room.

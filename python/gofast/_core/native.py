@@ -190,6 +190,11 @@ class Capsule(Protocol):
     ) -> int:
         """Makes a sample of each picture at its place, with most threads of a crew: 0, or a fault."""
 
+    def make_rows(
+        self, pictures: list[Picture], pass_order: int, max_pixels: int, crew: int, most: int, /
+    ) -> list[bytes] | int:
+        """The pixels of each picture, RGBX, with most threads of a crew; or a fault. They say their sizes."""
+
     def kept_place(self, name: bytes, keys: int, count: int, /) -> int:
         """Where a name's record is noted in a table of keys; -1 where there is no room."""
 

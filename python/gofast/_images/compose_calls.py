@@ -23,8 +23,9 @@ from .._plan.compile import Plan, compile
 from .._plan.content import content
 from .._plan.state import State
 from . import conversions, path_cache, picture_draws
-from .lazy_program import LazyProgram, PictureProgram
+from .lazy_program import LazyProgram, PictureProgram, RecordingProgram
 from .plan_stamp import PlanStamp
+from .recorded_steps import can_be_recorded
 from .suffix import Suffix
 
 counts = {"native": 0, "python": 0}
@@ -77,6 +78,7 @@ class _Compiled:
     Attributes:
         program: what it comes to natively; None where it begins in Python.
         begin: then: what the first of its members come to, where one of them gives all pictures one size.
+        recording: the same, of a lazy image that is not made here.
         ending: what calls the others, behind that or where the first tensor is a tv_tensors.Image; else None.
             Other tensors wait for what torch does to them, also where torchvision's own code runs
             (conversions.py).
@@ -87,6 +89,7 @@ class _Compiled:
         self.stamp = PlanStamp(compose)
         self.program: LazyProgram | None = None
         self.begin: PictureProgram | None = None
+        self.recording: RecordingProgram | None = None
         self.ending: Suffix | None = None
         self.wraps = False
         start, drawn = State(refuses=True, channels=channels), picture_draws.rounding() is not None
@@ -99,6 +102,8 @@ class _Compiled:
             members: list[Any] = list(transforms.leaves(compose))
             if any(member is compose for member in members):
                 return
+            if plan.hands_over == "pil" and can_be_recorded(plan.steps):
+                self.recording = RecordingProgram(plan)
             if plan.rest and plan.hands_over == "pil" and plan.shape is not None and plan.channels == 3:
                 self.begin = PictureProgram(plan)
                 members = plan.rest
@@ -172,7 +177,7 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
         return None
     if compiled.program is None:
         if compiled.ending is None or not (compiled.wraps or by_record):
-            return _in_python(compose, image, own, compiled.plan.reason)
+            return _recorded(compiled, image) or _in_python(compose, image, own, compiled.plan.reason)
         _note(compiled.plan.reason)
         if compiled.begin is None:
             return (compiled.ending(image),)
@@ -192,6 +197,20 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
             for transform in compiled.plan.rest:
                 made = transform(made)
     return (made,)
+
+
+def _recorded(compiled: _Compiled, image: LazyImage) -> tuple[Any] | None:
+    """What it makes where its first steps are recorded at once, and the others as they are called."""
+    recording = compiled.recording if type(image) is LazyImage else None
+    making = None if recording is None else image._look()
+    begun: Any = None if recording is None or making is None else recording.picture(image, making)
+    if begun is None:
+        return None
+    _note(compiled.plan.reason)
+    with timed(compiled.plan.reason), conversions.inside():
+        for transform in compiled.plan.rest:
+            begun = transform(begun)
+    return (begun,)
 
 
 def _in_python(compose: Any, image: LazyImage, own: Callable[..., Any], why: Reason) -> tuple[Any]:

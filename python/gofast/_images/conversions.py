@@ -90,6 +90,8 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
         return None
     if Pending.waiting >= MOST_BYTES or torch.is_inference_mode_enabled():
         return None
+    conversion, whole = _conversion(how, channels), None
+    at_once = width * height < _SMALL and conversion.alone > conversion.together + _PATIENCE
     making = image._look() if kind is LazyImage else untouched(image)
     if making is None:
         if channels == 1 or not (installed or getattr(_here, "inside", False)):
@@ -106,15 +108,14 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
             if making is None:
                 return None
             source = making.source
-        held, data = source.held()
+        held, data, whole = (*source.held(), None) if at_once else source.waiting()
         if held is None:
             return None
         picture = data, *held, making.chain
         source.state = SourceState.NATIVE  # the file is known to be whole
-    conversion = _conversion(how, channels)
-    if width * height < _SMALL and conversion.alone > conversion.together + _PATIENCE:
+    if at_once:
         return conversion.finish((*picture, width, height), None)  # it would not wait for long
-    return lazy_sample(conversion, (*picture, width, height), None)
+    return lazy_sample(conversion, (*picture, width, height), None, whole)
 
 
 def _is_whole(source: Source) -> bool:

@@ -31,7 +31,9 @@ from .core_pictures import CorePictures
 from .lazy_samples import MOST_BYTES, Pending, lazy_sample
 from .path_cache import LazyImageCache
 from .picture_files import BatchFiles
+from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers
+from .sure_steps import asks_for_boxes, is_usual, is_usual_box, never_fail
 
 MOST_PIXELS = 1 << 30  # Pillow has looked at the header
 _OF_PROGRAM: Picture = (b"", 0, 0, b"")  # the program's own file
@@ -42,19 +44,6 @@ _MOST_WAITING = 256  # that a look at one of them makes
 _MOST_OTHERS = 16  # programs that torch's arithmetic makes of one
 
 Made = TypeVar("Made")
-
-
-# Steps that make a sample of every picture of a usual size. Others leave some to torchvision, or it raises.
-_SURE = {"resize", "center_crop", "random_resized_crop", "hflip", "vflip", "grayscale", "random_grayscale"}
-_SURE |= {"color_jitter", "random_apply", "random_solarize", "random_erasing"}
-_SURE |= {"to_float", "to_uint8", "normalize"}
-_LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 14, 16
-
-
-def _never_fails(step: dict[str, Any]) -> bool:
-    """Whether that is one, of PIL images: torch lays out some tensors in an order that is its own."""
-    of_tensors = step.get("tensor") or step.get("usual") or str(step.get("filter")).startswith("torch")
-    return step["op"] in _SURE and not of_tensors and all(map(_never_fails, step.get("steps", ())))
 
 
 def _at(record: array[int] | None) -> int:
@@ -182,7 +171,8 @@ class LazyProgram(_Program[torch.Tensor]):
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
         plain = not self._wraps and len(self.shape) == 3
-        self._may_wait = plain and all(map(_never_fails, plan.steps))
+        self._may_wait = plain and never_fail(plan.steps, plan.channels)
+        self._asks_for_boxes = asks_for_boxes(plan.steps)
         usual = self.dtype in (torch.float32, torch.uint8)
         self._ending = SampleNumbers.ending(plan.steps) if usual else None
         self._others: dict[SampleNumbers, LazyProgram] = {}  # the same to the last steps; each knows all
@@ -192,13 +182,15 @@ class LazyProgram(_Program[torch.Tensor]):
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
         """The sample of a lazy image, whose values may be made later; None as of `sample`."""
         source = making.source
-        usual = min(size) >= _LEAST_SIDE and max(size) <= min(_MOST_SIDE, _MOST_ASPECT * min(size))
-        if not (usual and self._waits() and (isinstance(source, PixelSource) or source.is_certain())):
+        if not (
+            is_usual(*size) and self._waits() and (isinstance(source, PixelSource) or source.is_certain())
+        ):
             return self.of(size, making)
-        held, data = making.source.held()
+        held, data, whole = making.source.waiting()
         if held is None:
             return None
-        made = self._drawn(size, self._core, (data, *held, making.chain), None, self._wait)
+        wait = functools.partial(self._wait, size[0], whole)
+        made = self._drawn(size, self._core, (data, *held, making.chain), None, wait)
         if made is not None:
             making.source.state = SourceState.NATIVE
         return made
@@ -261,8 +253,17 @@ class LazyProgram(_Program[torch.Tensor]):
             self._others[now] = other
         return other
 
-    def _wait(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor:
-        return lazy_sample(self, picture, record)
+    def _wait(
+        self,
+        width: int,
+        whole: tuple[int, int] | None,
+        core: CorePictures,
+        picture: Picture,
+        record: array[int] | None,
+    ) -> torch.Tensor | None:
+        if record is not None and self._asks_for_boxes and not is_usual_box(self._plan.steps, record, width):
+            return self._make(core, picture, record)
+        return lazy_sample(self, picture, record, whole)
 
     @Spent.picture
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
@@ -364,3 +365,28 @@ class PictureProgram(_Program[tuple[PixelSource, int]]):
             return None
         rows, size, steps = pillow.take_rows(place)
         return PixelSource(rows, size), steps
+
+
+class RecordingProgram(_Program[RecordedSteps]):
+    """A plan whose steps a lazy image records: one call draws for all, and whoever asks makes the pixels."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan, None)
+        self._steps = plan.steps
+
+    def picture(self, image: LazyImage, making: LazyFactory) -> LazyImage | None:
+        """The image with those steps; None as of `sample`, or where a part of its pixels is to be kept."""
+        making = image._again(making)
+        if isinstance(making.source, PixelSource):
+            return None
+        made = self._drawn(image.size, self._core, (b"", *image.size, b""))
+        if made is None:
+            return None
+        new = image._then(making, made.chain, made.size, "RGB")
+        if made.lost:
+            new.info = {}
+        return new
+
+    def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> RecordedSteps | None:
+        _, width, height, _, *_ = picture
+        return None if record is None else recorded(self._steps, record, (width, height))

@@ -15,14 +15,16 @@ import threading
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, Protocol
 
 import torch
 from torch.utils import swap_tensors
 
+from .._core import codecs, engine
 from .._core.native import Picture
+from .._lazy.source import ANY_PIXELS, pass_order
 from .._loader.sample_memory import empty_batch
 
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
@@ -78,30 +80,91 @@ class Makes(Protocol):
         """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
 
 
-class Pending:
-    """What a lazy sample will be made of.
+class Held:
+    """What lazy samples wait with: a file or pixels. Many samples may be made of the same.
 
-    Attributes:
-        program, picture, record: see LazyProgram.
-        value: the sample, once it was made beside its tensor.
-        used: it was made as part of a batch, or another sample was made of it: no other waits for it.
+    Args:
+        picture: of which a sample is made.
+        whole: width and height of the file's picture, if it is worth decoding it once for all samples.
     """
 
-    __slots__ = ("__weakref__", "_bytes", "picture", "program", "record", "used", "value")
+    __slots__ = ("__weakref__", "_bytes", "data", "size", "whole")
 
-    waiting = 0  # bytes of all that wait
+    def __init__(self, picture: Picture) -> None:
+        self.data, *self.size = picture[:3]
+        self.whole: tuple[int, int] | None = None
+        self._bytes = 0
+        self._count(len(self.data))
 
-    def __init__(self, program: Makes, picture: Picture, record: array[int] | None) -> None:
-        self.program, self.picture, self.record = program, picture, record
-        self.value: torch.Tensor | None = None
-        self.used = False
-        self._bytes = len(picture[0])
-        Pending.waiting += self._bytes
-        program.waiting.append(weakref.ref(self))
+    @classmethod
+    def of(cls, picture: Picture, whole: tuple[int, int] | None = None) -> Held:
+        """The one with a picture's data."""
+        data = picture[0]
+        held = _held.get(id(data))
+        if held is None or held.data is not data:  # its file's data has gone, and another's lies there
+            held = _held[id(data)] = cls(picture)
+        if whole is not None and held.whole is None and not held.size[0]:
+            held.whole = whole
+            held._count(4 * whole[0] * whole[1])
+        return held
+
+    def _count(self, size: int) -> None:
+        Pending.waiting += size - self._bytes
+        self._bytes = size
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over():
             Pending.waiting -= self._bytes
+
+    @staticmethod
+    def decode(pendings: Iterable[Pending]) -> None:
+        """Decodes the files of which several samples are made, side by side."""
+        files = {id(held): held for one in pendings if (held := one.held) is not None and held.whole}
+        each = [*files.values()]
+        if not each:
+            return
+        pictures: list[Picture] = [(held.data, 0, 0, b"", *held.whole) for held in each if held.whole]
+        rows = codecs.capsule().make_rows(pictures, pass_order(), ANY_PIXELS, *engine.helpers())
+        if isinstance(rows, int):  # memory is short: each sample decodes what it needs
+            return
+        for held, made in zip(each, rows, strict=True):
+            assert held.whole is not None
+            held.data, held.size, held.whole = made, [*held.whole], None
+
+
+_held: weakref.WeakValueDictionary[int, Held] = (
+    weakref.WeakValueDictionary()
+)  # by the identity of a file's data
+
+
+class Pending:
+    """What a lazy sample will be made of.
+
+    Attributes:
+        program, record: see LazyProgram.
+        held, recorded: the picture: its data, and what is done to that first.
+        value: the sample, once it was made beside its tensor.
+        used: it was made as part of a batch, or another sample was made of it: no other waits for it.
+    """
+
+    __slots__ = ("__weakref__", "held", "program", "record", "recorded", "used", "value")
+
+    waiting = 0  # bytes of all that wait
+
+    def __init__(
+        self, program: Makes, held: Held | None, recorded: tuple[Any, ...], record: array[int] | None
+    ) -> None:
+        self.program, self.held, self.recorded, self.record = program, held, recorded, record
+        self.value: torch.Tensor | None = None
+        self.used = False
+        program.waiting.append(weakref.ref(self))
+
+    @property
+    def picture(self) -> Picture:
+        """Of which it is made."""
+        held = self.held
+        data: Any = (b"", 0, 0) if held is None else (held.data, *held.size)
+        return (*data, *self.recorded)
 
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own."""
@@ -109,6 +172,7 @@ class Pending:
             return self.value
         others = [] if self.used or not self.program.has_helpers() else self._others()
         group = [self, *others]
+        Held.decode(group)
         with torch.inference_mode(False):  # in which somebody else's sample must not be made
             if not others:
                 self.program.alone += 1
@@ -129,9 +193,7 @@ class Pending:
 
     def keep(self, value: torch.Tensor) -> torch.Tensor:
         """It was made. Its picture is not needed any more."""
-        self.value, self.picture = value, (b"", 0, 0, b"")
-        Pending.waiting -= self._bytes
-        self._bytes = 0
+        self.value, self.held = value, None
         return value
 
 
@@ -275,6 +337,7 @@ def _stacked(
     pictures, records, places = list[Picture](), list[Any](), array("q")
     kept = dict[int, Pending]()
     with _lock:
+        Held.decode(one for one in waiting if one is not None)
         for i, (tensor, pending) in enumerate(zip(tensors, waiting, strict=True)):
             if pending is None or type(tensor) is not LazySample:  # another thread may have looked at it
                 out[i].copy_(tensor)
@@ -327,8 +390,8 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
             return sample
         if not in_place:
             pending.used = True
-            return lazy_sample(program, pending.picture, pending.record)
-        sample._pending = Pending(program, pending.picture, pending.record)
+            return _sample(Pending(program, pending.held, pending.recorded, pending.record))
+        sample._pending = Pending(program, pending.held, pending.recorded, pending.record)
     return sample
 
 
@@ -364,10 +427,17 @@ def _known() -> frozenset[Any]:
 _KNOWN = _known()
 
 
-def lazy_sample(program: Makes, picture: Picture, record: array[int] | None) -> LazySample:
-    """A sample that waits."""
+def lazy_sample(
+    program: Makes, picture: Picture, record: array[int] | None, whole: tuple[int, int] | None = None
+) -> LazySample:
+    """A sample that waits; whole: see Held."""
+    return _sample(Pending(program, Held.of(picture, whole), picture[3:], record))
+
+
+def _sample(pending: Pending) -> LazySample:
     make: Any = torch.Tensor._make_wrapper_subclass
+    program, picture = pending.program, pending.picture
     shape, strides = program.shape_of(picture), program.strides_of(picture)
     sample: LazySample = make(LazySample, shape, strides=strides, dtype=program.dtype, device="cpu")
-    sample._pending = Pending(program, picture, record)
+    sample._pending = pending
     return sample

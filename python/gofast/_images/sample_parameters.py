@@ -40,13 +40,13 @@ def read(steps: Sequence[Step], records: bytes, words: int) -> list[Parameters]:
     made = []
     for start in range(0, len(records), 4 * words):
         found: Parameters = []
-        end = _read(steps, records, start, found)
+        end = read_record(steps, records, start, found)
         assert end == start + 4 * (words - _SIZE_WORDS)
         made.append(found)
     return made
 
 
-def _read(steps: Sequence[Step], record: bytes, at: int, found: Parameters | None) -> int:
+def read_record(steps: Sequence[Step], record: bytes, at: int, found: Parameters | None) -> int:
     """Reads the words of these steps from a place on, as Go's compiler lays them out. Returns the next place.
 
     Args:
@@ -63,14 +63,14 @@ def _read(steps: Sequence[Step], record: bytes, at: int, found: Parameters | Non
                 happens = values.get("happens", True)
             at += 4 * operation.words
         if "steps" in step:
-            at = _read(step["steps"], record, at, found if happens else None)
+            at = read_record(step["steps"], record, at, found if happens else None)
         if "members" in step:
             members, each = step["members"], list[Parameters]()
             which = struct.unpack_from(f"<{1 if name == 'random_choice' else len(members)}i", record, at)
             at += 4 * len(which)
             for member in members:
                 each.append([])
-                at = _read(member, record, at, each[-1])
+                at = read_record(member, record, at, each[-1])
             if found is not None:
                 found.append((name, {"members": [*which]}))
                 for member in which:

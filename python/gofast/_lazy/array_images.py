@@ -96,6 +96,10 @@ class _Array(Source):
         self.site.misses = 0
         return (0, 0), self._head + (self._array.data if self.mode == "L" else self._array)
 
+    def waiting(self) -> tuple[tuple[int, int] | None, bytes, tuple[int, int] | None]:
+        """See the base class."""
+        return *self.held(), None
+
     def made_by_pillow(self) -> Image.Image:
         """Pillow's own."""
         if self.mode == "L":

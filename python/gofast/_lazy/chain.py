@@ -6,6 +6,7 @@ same numbers. The core does a whole chain at once; Pillow does it one after the 
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -99,8 +100,11 @@ def warp(
     """Image.transform, by six or eight numbers.
 
     Raises:
-        struct.error: one is no number.
+        struct.error, TypeError: one is no number.
+        ValueError: one is not finite.
     """
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError(f"a transform by {numbers}")
     colour = fill[0] | fill[1] << 8 | fill[2] << 16
     operation = _OPERATION.pack(_WARP, *size, method * 16 + resample, colour)
     return operation + _more(_NUMBERS.pack(*numbers, *[0.0] * (8 - len(numbers))))
@@ -136,8 +140,8 @@ def fill(x: int, y: int, width: int, height: int, colour: Sequence[int]) -> byte
     return _OPERATION.pack(_FILL, x, y, width, height) + _more(_COLOUR.pack(*colour, 0))
 
 
-# What the core does to every picture. It refuses some transforms, and blurs by a radius out of its range.
-_CERTAIN = {_CROP, _RESIZE, _RESIZE_PART, _TURN, _GREY, _TABLE, _ENHANCE, _LEVELS, _PAD, _FILL, _MORE}
+# What the core does to every picture. It refuses a blur by a radius out of its range.
+_CERTAIN = {_CROP, _RESIZE, _RESIZE_PART, _TURN, _GREY, _WARP, _TABLE, _ENHANCE, _LEVELS, _PAD, _FILL, _MORE}
 _MOST_CERTAIN = 1 << 14  # a side
 _MOST_BLURRED = 1 << 12  # a radius; box_blur.c takes four times that
 

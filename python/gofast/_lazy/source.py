@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL import Image, ImageFile
 
 MAX_FILE_BYTES = 1 << 30  # larger files are left to Pillow
-_ANY_PIXELS = 1 << 30  # Pillow has looked at the header
+ANY_PIXELS = 1 << 30  # Pillow has looked at the header
 _ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
 _MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
 
@@ -43,6 +43,12 @@ OF_FILES = frozenset(
 )
 # And what they have for a decoder; code asks whether it is there.
 OF_OPEN_FILES: dict[str, Any] = {"tile": [], "decoderconfig": (), "decodermaxblock": 65536}
+
+
+def pass_order() -> int:
+    """In which order this Pillow resizes, as the core's number."""
+    return _ORDERS[codecs.pass_order()]
+
 
 _kept: deque[tuple[weakref.ref[Source], int]] = deque()  # the oldest first
 
@@ -206,9 +212,8 @@ class Source:
         )
 
     def _starts(self) -> bool:
-        order = _ORDERS[codecs.pass_order()]
         picture = self.data() or b"", 0, 0, chains.crop(0, 0, 1, 1)
-        return not isinstance(codecs.capsule().make_pixels(picture, 1, 1, 4, order, _ANY_PIXELS), tuple)
+        return not isinstance(codecs.capsule().make_pixels(picture, 1, 1, 4, pass_order(), ANY_PIXELS), tuple)
 
     def header(self) -> ImageFile.ImageFile:
         """Pillow's own image, which can tell what its header says."""
@@ -255,12 +260,11 @@ class Source:
         width, height = size
         if width * height > chains.MOST_PIXELS:
             return None
-        pass_order = _ORDERS[codecs.pass_order()]
         held, data = self.held()
         if held is None:
             return None
         make = codecs.capsule().make_pixels
-        made = make((data, *held, chain), width, height, channels, pass_order, _ANY_PIXELS)
+        made = make((data, *held, chain), width, height, channels, pass_order(), ANY_PIXELS)
         if isinstance(made, tuple):
             return None
         counts.native += 1
@@ -278,28 +282,31 @@ class Source:
         A picture that is used again is decoded whole, and kept while it is among the latest: so is at once
         every picture as long as the last ones were used again. Not one with a palette.
         """
+        held, data, whole = self.waiting()
+        if whole is None:
+            return held, data
+        made = codecs.capsule().make_pixels((data, 0, 0, b""), *whole, 4, pass_order(), ANY_PIXELS)
+        if isinstance(made, tuple):
+            return None, data
+        self._keep(made)
+        return whole, made
+
+    def waiting(self) -> tuple[tuple[int, int] | None, bytes, tuple[int, int] | None]:
+        """As `held`, for whoever makes pictures later, and the size of the file's if it is worth decoding."""
         if (whole := self._whole) is not None:
-            return self.size, whole
+            return self.size, whole, None
         data = self.data()
         if data is None:
-            return None, b""
+            return None, b"", None
         if self.mode == "P":  # made of its numbers, or of its colours
-            return (0, 0), data
+            return (0, 0), data, None
         again, self._used = self._used, True
         if again:
             counts.again = min(counts.again + 2, 8)
         elif counts.again:
             counts.again -= 1
             again = True
-        bytes_whole = 4 * self.size[0] * self.size[1]
-        if not again or bytes_whole > _MOST_KEPT:
-            return (0, 0), data
-        order = _ORDERS[codecs.pass_order()]
-        made = codecs.capsule().make_pixels((data, 0, 0, b""), *self.size, 4, order, _ANY_PIXELS)
-        if isinstance(made, tuple):
-            return None, data
-        self._keep(made)
-        return self.size, made
+        return (0, 0), data, self.size if again and 4 * self.size[0] * self.size[1] <= _MOST_KEPT else None
 
     def _keep(self, whole: bytes) -> None:
         self._whole = whole

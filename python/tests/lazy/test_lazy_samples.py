@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import os
 import pickle
@@ -24,8 +25,10 @@ from torch.utils.data import DataLoader, Dataset, default_collate
 from torch.utils.dlpack import from_dlpack
 from torchvision import transforms as T
 from torchvision.transforms import functional as F
+from torchvision.transforms import v2
 
 import gofast
+from gofast._core import codecs, engine
 from gofast._images import lazy_program
 from gofast._images.lazy_samples import LazySample, Pending
 from in_threads import in_threads
@@ -257,6 +260,58 @@ def test_a_batch_is_made_together(files: list[Path], monkeypatch: pytest.MonkeyP
     assert float(batch[3].abs().sum()) > 0
 
 
+def two_views(files: list[Path], ours: bool) -> list[list[Any]]:
+    views: list[list[Any]] = [[], []]
+    for i, path in enumerate(files):
+        torch.manual_seed(i)
+        image = opened(path, ours)
+        for view in views:
+            view.append(TRAIN(image))
+    return views
+
+
+def test_views_of_a_picture_wait_for_one_decoding(files: list[Path]) -> None:
+    gofast.open(files[0])
+    gc.collect()
+    before, some = Pending.waiting, files[:6]
+    sizes = [opened(path, ours=False).size for path in some]
+    views = two_views(some, ours=True)
+    later = [row._pending for row in views[1]]
+    assert Pending.waiting - before == sum(4 * width * height for width, height in sizes), "counted once"
+    assert {one.picture[1:3] for one in later} == {(0, 0)}, "nothing is decoded yet"
+    theirs = [torch.stack(view) for view in two_views(some, ours=False)]
+    assert difference(torch.stack(views[0]), theirs[0]) == ""
+    assert [one.picture[1:3] for one in later] == sizes
+    assert difference(views[1][0] + 0, theirs[1][0] + 0) == ""
+    assert difference(torch.stack(views[1]), theirs[1]) == ""
+    del views, later
+    gc.collect()
+    assert Pending.waiting == before
+
+
+def test_rows_of_what_is_no_picture(files: list[Path]) -> None:
+    codecs.load()
+    data, make = files[0].read_bytes(), partial(codecs.capsule().make_rows)
+    width, height = opened(files[0], ours=False).size
+    for size in ((0, 5), (1 << 15, 1 << 15), (-1, 5)):
+        with pytest.raises(ValueError, match=r"size|picture"):
+            make([(data, 0, 0, b"", *size)], 0, 1 << 30, 0, 0)
+    with pytest.raises(TypeError):
+        make([data], 0, 1 << 30, 0, 0)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="order"):
+        make([], 9, 1 << 30, 0, 0)
+    good: Any = (data, 0, 0, b"", width, height)
+    for bad in ((b"no picture", 0, 0, b"", 5, 5), (data, 0, 0, b"", width + 1, height)):
+        for crew in ((0, 0), (engine.crew(), 2)):
+            assert isinstance(make([good, bad, good], 0, 1 << 30, *crew), int)
+    assert isinstance(make([good], 0, width * height - 1, 0, 0), int)
+    whole = np.asarray(opened(files[0], ours=False))
+    for crew in ((0, 0), (engine.crew(), 2)):
+        for rows in make([good, good], 0, 1 << 30, *crew):  # type: ignore[union-attr]
+            pixels = np.frombuffer(rows, np.uint8)[: 4 * width * height].reshape(height, width, 4)
+            assert (pixels[..., :3] == whole).all()
+
+
 def test_samples_that_a_dataset_keeps_are_made_twice_at_most(files: list[Path]) -> None:
     rows = [sample(path, i) for i, path in enumerate(files[:5])]
     program, waiting = rows[0]._pending.program, Pending.waiting
@@ -388,10 +443,40 @@ def sure(r: random.Random) -> T.Compose:
         T.RandomSolarize(100),
     ]
     steps += [T.RandomApply([jitter, T.RandomHorizontalFlip()], 0.6)]
+    way = r.choice([T.InterpolationMode.NEAREST, T.InterpolationMode.BILINEAR])
+    steps += [
+        T.RandomRotation(r.choice([10, 180, (90, 90)]), way),
+        T.RandomAffine(90, (0.9, 0.9), (0.1, 4), (-89, 89, -89, 89), way),
+        T.TrivialAugmentWide(interpolation=way),
+        T.RandAugment(interpolation=way),
+        T.AutoAugment(interpolation=way),
+        T.AugMix(interpolation=way),
+        T.RandomApply([T.RandomPosterize(2), T.RandomAutocontrast(), T.RandomEqualize()]),
+        T.RandomAdjustSharpness(3),
+        T.GaussianBlur(r.choice([3, 2 * side - 1, 2 * side + 1]), (0.01, 3)),
+        T.RandomCrop(r.randint(1, 90), r.choice([None, 4, (0, 60)]), r.random() < 0.3),
+    ]
     some = [r.choice(crops), *r.sample(steps, r.randint(0, 3))]
     r.shuffle(some)
     last = [T.Normalize([0.4] * 3, [0.3] * 3), T.RandomErasing(0.7)][: r.randint(0, 2)]
     return T.Compose([*some, T.ToTensor(), *last])
+
+
+def sure_of_tensors(r: random.Random) -> Any:
+    """The same where a tensor comes first: torch lays out some of its crops in another order."""
+    way = r.choice([v2.InterpolationMode.NEAREST, v2.InterpolationMode.BILINEAR])
+    steps = [
+        v2.RandomHorizontalFlip(),
+        v2.RandomVerticalFlip(),
+        v2.ColorJitter(0.8, 0.8, 0.8, 0.4),
+        v2.TrivialAugmentWide(interpolation=way),
+        v2.RandAugment(interpolation=way),
+        v2.AutoAugment(interpolation=way),
+    ]
+    side = r.randint(2, 300)
+    crop = v2.RandomResizedCrop(side, (1e-3, 1), r.choice([(3 / 4, 4 / 3), (0.1, 10)]))
+    last = [v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.4] * 3, [0.3] * 3), v2.RandomErasing(0.7)]
+    return v2.Compose([v2.PILToTensor(), crop, *r.sample(steps, r.randint(0, 2)), *last[: r.randint(1, 3)]])
 
 
 @pytest.mark.parametrize("block", range(2))
@@ -407,7 +492,7 @@ def test_what_waits_can_be_made(block: int, tmp_path: Path) -> None:
         colours = np.random.default_rng(seed).integers(0, 256, (*size, 3), np.uint8)
         path = tmp_path / f"{seed}.jpg"
         Image.fromarray(colours if seed % 3 else np.full_like(colours, seed % 256)).save(path)
-        compose = sure(r)
+        compose = (sure, sure_of_tensors)[seed % 4 == 0](r)
         results = list[Any]()
         for ours in (True, False):
             rows = list[Any]()

@@ -1,0 +1,80 @@
+"""A plan's first steps as operations of a chain: what was drawn for a lazy image is only recorded."""
+
+from __future__ import annotations
+
+from array import array
+from typing import NamedTuple
+
+from PIL import Image
+
+from .._lazy import chain as chains
+from .._lazy.pillow_arguments import too_large, unusual
+from .._loader.batch_source import Parameters
+from .._plan.state import Step
+from .sample_parameters import read_record
+
+_JITTERS = {
+    "brightness": chains.BRIGHTNESS,
+    "contrast": chains.CONTRAST,
+    "saturation": chains.COLOR,
+    "hue": chains.HUE,
+}
+_HAPPENING = {
+    "hflip": chains.turn(Image.Transpose.FLIP_LEFT_RIGHT),
+    "vflip": chains.turn(Image.Transpose.FLIP_TOP_BOTTOM),
+    "random_grayscale": chains.GREY,
+}
+
+
+class RecordedSteps(NamedTuple):
+    """What steps come to for a picture.
+
+    Attributes:
+        chain: the operations.
+        size: width and height behind them.
+        lost: whether Pillow's picture has no info any more.
+    """
+
+    chain: bytes
+    size: tuple[int, int]
+    lost: bool
+
+
+def can_be_recorded(steps: list[Step]) -> bool:
+    """Whether they are a RandomResizedCrop of PIL images, and others that are operations of a chain."""
+    first, *others = steps or [{"op": None}]
+    return first["op"] == "random_resized_crop" and not first.get("usual") and all(map(_is_operation, others))
+
+
+def _is_operation(step: Step) -> bool:
+    if step["op"] == "random_apply":
+        return all(map(_is_operation, step["steps"]))
+    return not step.get("tensor") and (step["op"] == "color_jitter" or step["op"] in _HAPPENING)
+
+
+def recorded(steps: list[Step], record: array[int], size: tuple[int, int]) -> RecordedSteps | None:
+    """What was drawn for a picture of that size; None where Pillow makes something else of it."""
+    drawn: Parameters = []
+    read_record(steps, record.tobytes(), 0, drawn)
+    (_, box), *others = drawn
+    left, top, width, height = box["left"], box["top"], box["width"], box["height"]
+    high, wide = steps[0]["size"]
+    if unusual(width, height) or too_large(wide, high):
+        return None
+    operations, lost = list[bytes](), False
+    if (width, height) != size:
+        operations.append(chains.crop(left, top, width, height))
+    if (width, height) != (wide, high):
+        filter = Image.Resampling[steps[0]["filter"].upper()]
+        operations.append(chains.resize(wide, high, filter))
+    for name, values in others:
+        if name == "color_jitter":
+            for which in values["order"]:
+                if which >= 0:
+                    jitter = [*_JITTERS][which]
+                    operations.append(chains.enhance(_JITTERS[jitter], values[jitter]))
+                    lost |= jitter != "saturation"
+        elif name in _HAPPENING and values["happens"]:
+            operations.append(_HAPPENING[name])
+            lost |= name == "random_grayscale"
+    return RecordedSteps(b"".join(operations), (wide, high), lost)

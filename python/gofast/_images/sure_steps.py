@@ -1,0 +1,100 @@
+"""Plans that make a sample of every picture of a usual size: then it may be made after the call."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any
+
+Size = tuple[int, int] | None  # height and width; None: of whichever picture it is
+
+# Steps that never fail, and leave the size as it is. Others leave some pictures to torchvision, or it raises.
+_SURE = {
+    "hflip",
+    "vflip",
+    "grayscale",
+    "random_grayscale",
+    "color_jitter",
+    "random_solarize",
+    "random_erasing",
+}
+_SURE |= {"random_posterize", "random_autocontrast", "random_equalize", "random_sharpness"}
+_SURE |= {"random_rotation", "random_affine", "trivial_augment", "rand_augment", "auto_augment"}
+_SURE |= {"to_float", "to_uint8", "normalize"}
+_SURE_OF_TENSORS = {"color_jitter", "trivial_augment", "rand_augment", "auto_augment"}
+_SIZED = {"resize", "center_crop", "random_resized_crop"}
+_LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 13, 16
+_MOST_PADDING = 1 << 11  # of a side: with it, a picture stays below canvas.h's GF_CANVAS_MOST_PIXELS
+_MOST_SUMMED = (1 << 24) // 255  # pixels, of which torch's mean is exact
+_LEAST_SIGMA = 0.01  # the weights of a smaller one may all be 0
+
+
+def is_usual(width: int, height: int) -> bool:
+    """Whether steps that never fail do not fail for a picture of this size."""
+    least, most = sorted((width, height))
+    return least >= _LEAST_SIDE and most <= min(_MOST_SIDE, _MOST_ASPECT * least)
+
+
+def never_fail(steps: list[dict[str, Any]], channels: int) -> bool:
+    """Whether a plan's steps make a sample of every usual picture, once its draws are made."""
+    try:
+        if asks_for_boxes(steps):
+            _through(steps[1:], (*steps[0]["size"],), channels)
+        else:
+            _through(steps, None, channels)
+    except _Unsure:
+        return False
+    return True
+
+
+def asks_for_boxes(steps: list[dict[str, Any]]) -> bool:
+    """Whether they begin with a RandomResizedCrop of a tensor, which torch lays out by the box."""
+    return bool(steps) and steps[0]["op"] == "random_resized_crop" and bool(steps[0].get("usual"))
+
+
+def is_usual_box(steps: list[dict[str, Any]], record: array[int], width: int) -> bool:
+    """Whether it lays out that one as most, of a picture of this width: resized_crop.c says the same."""
+    box, size = record[2:4].tolist(), steps[0]["size"]
+    return box != size and min(box) > 1 and box[1] < width
+
+
+class _Unsure(Exception):
+    pass
+
+
+def _through(steps: list[dict[str, Any]], size: Size, channels: int) -> Size:
+    """The size behind steps, for a picture of that size.
+
+    Raises:
+        _Unsure: one of them may fail.
+    """
+    for step in steps:
+        size = _behind(step, size, channels)
+    return size
+
+
+def _behind(step: dict[str, Any], size: Size, channels: int) -> Size:
+    op, few = step["op"], channels == 3 and size is not None and size[0] * size[1] <= _MOST_SUMMED
+    if step.get("usual") or str(step.get("filter")).startswith("torch"):
+        raise _Unsure  # torch lays out some tensors in an order that is its own
+    if op in _SIZED or (op == "random_crop" and _adds_little(step)):
+        return (*step["size"],) if len(step["size"]) == 2 else None
+    if op == "random_apply":
+        return size if _through(step["steps"], size, channels) == size else None
+    if op == "gaussian_blur":
+        sure = size is not None and all(
+            2 * side > k for side, k in zip(size, step["kernel"][::-1], strict=True)
+        )
+        sure = sure and min(step["sigma"]) >= _LEAST_SIGMA
+    elif op == "augmix":
+        sure = few
+    elif step.get("tensor"):
+        sure = few and op in _SURE_OF_TENSORS
+    else:
+        sure = op in _SURE and not step.get("expand")
+    if not sure:
+        raise _Unsure
+    return size
+
+
+def _adds_little(step: dict[str, Any]) -> bool:
+    return not step.get("pad_if_needed") and max(step.get("padding") or (0,)) <= _MOST_PADDING
