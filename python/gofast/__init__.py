@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ._loader.sampler import Sampler
     from .arrays import ArrayDataset
     from .decoder import Decoder
+    from .downloads import keep_downloads
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
     from .iterable import IterableDataset
@@ -71,6 +72,7 @@ __all__ = [
     "explain",
     "install",
     "integrations",
+    "keep_downloads",
     "open",
     "prefetch",
     "preprocess",
@@ -93,6 +95,7 @@ _LATE = {
     "explain": "loader",
     "integrations": "integrations",
     "install": "installed",
+    "keep_downloads": "downloads",
     "open": "lazy",
     "preprocess": "sets",
     "ray": "ray",  # no name of its own, as numpy.testing is none: for those who have Ray

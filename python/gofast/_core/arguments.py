@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from .. import errors
+from .remote_files import local_files
 
 F = TypeVar("F", bound=Callable[..., Any])
 Group = TypeVar("Group", bound="OptionGroup")
@@ -80,7 +81,7 @@ def path(name: str, value: Any) -> Any:
 def _files(name: str, value: Any) -> Any:
     if isinstance(plain(value), bytes):  # a file's content more often than its name
         raise errors.OptionError(f"{name}={value!r:.80} is not a path: give text, such as os.fsdecode(...)")
-    return path(name, value)
+    return local_files(path(name, value))
 
 
 def _plain(name: str, value: Any) -> Any:
