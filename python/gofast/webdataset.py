@@ -162,8 +162,8 @@ class WebDataset(FluidPipeline):
         ValueError: these are no shards; or, while iterating, there is no sample, or a sample has two members
             of one suffix.
         gofast.errors.DamagedError: while iterating, a shard is broken.
-        gofast.errors.ReadError, gofast.errors.LimitError: while iterating, a shard cannot be downloaded, or the
-            downloads that are in use leave it no room.
+        gofast.errors.ReadError, gofast.errors.LimitError: while iterating, a shard cannot be downloaded, or
+            the downloads in use leave it no room.
 
     Example:
         >>> import gofast.webdataset as wds

@@ -121,7 +121,13 @@ func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, r
 	defer body.timer.Stop()
 	answer, err := c.Do(r)
 	if err != nil {
-		return passing{cause: f.errorf(errs.ErrRead, "the server cannot be asked: %v", said(err, body))}
+		failed := f.errorf(errs.ErrRead, "the server cannot be asked: %v", said(err, body))
+		var name *net.DNSError
+		var certificate *tls.CertificateVerificationError
+		if (errors.As(err, &name) && name.IsNotFound) || errors.As(err, &certificate) {
+			return failed
+		}
+		return passing{cause: failed}
 	}
 	defer answer.Body.Close()
 	body.Reader = answer.Body

@@ -51,7 +51,9 @@ class Budget(NamedTuple):
         told = os.environ.get(_LIMIT) or DEFAULT_LIMIT
         most = bytes_of("cache_limit", told if limit is None else limit)
         if most <= 0:
-            raise errors.OptionError(f"cache_limit={limit!r}: give a number of bytes, such as {DEFAULT_LIMIT!r}")
+            raise errors.OptionError(
+                f"cache_limit={limit!r}: give a number of bytes, such as {DEFAULT_LIMIT!r}"
+            )
         return cls(os.path.abspath(made), most)
 
     def keep(self) -> None:

@@ -50,7 +50,9 @@ def local_files(value: Any) -> Any:
         if "*" in url:
             raise errors.OptionError(f"{url}: no server lists its files: give braces, or a list of URLs")
     urls = [*dict.fromkeys(filter(is_url, spread))]
-    made = dict(zip(urls, Downloads(urls).result(show=True), strict=True))
+    downloads = Downloads(urls)
+    made = dict(zip(urls, downloads.result(show=True), strict=True))
+    downloads.keep()
     found = [made.get(one, one) if isinstance(one, str) else one for one in spread]
     return found[0] if isinstance(value, str) and len(found) == 1 else found
 
@@ -113,6 +115,10 @@ class Downloads:
         except BaseException:
             self.release()
             raise
+
+    def keep(self) -> None:
+        """The files stay until this process ends."""
+        self._wanted = []
 
     def release(self) -> None:
         """The files are no longer used here, and what is not downloaded is not wanted."""

@@ -50,9 +50,7 @@ class _Coming(NamedTuple):
             return open(_path(self.url), "rb")
         if urlparse(self.url).scheme == "pipe":
             return _Pipe(self.url[5:])  # type: ignore[return-value]
-        raise errors.UnsupportedError(
-            f"{self.url}: give a path, a URL, or pipe: and a command of the shell"
-        )
+        raise errors.UnsupportedError(f"{self.url}: give a path, a URL, or pipe: and a command of the shell")
 
     def drop(self) -> None:
         """Ends its download."""
