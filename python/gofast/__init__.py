@@ -36,6 +36,7 @@ from .prefetch import prefetch
 from .verify import verify
 
 if TYPE_CHECKING:
+    from . import downloads as downloads
     from . import integrations as integrations
     from . import ray as ray
     from . import tokens as tokens
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from ._loader.sampler import Sampler
     from .arrays import ArrayDataset
     from .decoder import Decoder
-    from .downloads import keep_downloads
     from .images import ImageFiles, ImageFolder
     from .installed import install, uninstall
     from .iterable import IterableDataset
@@ -72,7 +72,6 @@ __all__ = [
     "explain",
     "install",
     "integrations",
-    "keep_downloads",
     "open",
     "prefetch",
     "preprocess",
@@ -92,13 +91,13 @@ _LATE = {
     "Sampler": "_loader.sampler",
     "TFRecordDataset": "tfrecord",
     "TableDataset": "table",
+    "downloads": "downloads",  # no name of its own, as numpy.testing is none: for those who have servers
     "explain": "loader",
     "integrations": "integrations",
     "install": "installed",
-    "keep_downloads": "downloads",
     "open": "lazy",
     "preprocess": "sets",
-    "ray": "ray",  # no name of its own, as numpy.testing is none: for those who have Ray
+    "ray": "ray",  # likewise: for those who have Ray
     "tokens": "tokens",  # likewise: for those who feed texts
     "typing": "typing",  # likewise: a star import must not stand for Python's own
     "uninstall": "installed",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 
-from ._core.download_cache import DEFAULT_LIMIT, Budget
+from ._core.arguments import checked
+from ._core.download_cache import DEFAULT_LIMIT, DownloadBudget
+
+__all__ = ["keep"]
 
 
-def keep_downloads(
-    cache_dir: str | os.PathLike[str] | None = None, cache_limit: int | str = DEFAULT_LIMIT
-) -> None:
+@checked
+def keep(cache_dir: str | os.PathLike[str] | None = None, cache_limit: int | str = DEFAULT_LIMIT) -> None:
     """Says where this process, and those that it starts, keep the files of URLs.
 
     Wherever gofast takes the path of a file, it takes a URL: ``http(s)://``, ``s3://``, and the schemes of
@@ -25,6 +27,6 @@ def keep_downloads(
         gofast.errors.OptionError: the limit is no number of bytes (a ValueError).
 
     Example:
-        >>> gofast.keep_downloads("/tmp/downloads", "1GB")
+        >>> gofast.downloads.keep("/tmp/downloads", "1GB")
     """
-    Budget.of(cache_dir, cache_limit).keep()
+    DownloadBudget.of(cache_dir, cache_limit).keep()

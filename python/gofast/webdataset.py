@@ -18,7 +18,7 @@ import random
 import warnings
 from typing import Any
 
-from ._core.download_cache import Budget
+from ._core.download_cache import DownloadBudget
 from ._webdataset import sample_stages as stages
 from ._webdataset.decoding import (
     Continue,
@@ -148,8 +148,8 @@ class WebDataset(FluidPipeline):
         resampled: shards drawn with replacement, for ever.
         shardshuffle: shards in another order, by a buffer of so many; False: in theirs.
         cache_size: so many bytes of downloads at most are kept, and each worker needs a shard of them; -1: as
-            :func:`gofast.keep_downloads` says.
-        cache_dir: the folder of downloads; None: WDS_CACHE, or as :func:`gofast.keep_downloads` says.
+            :func:`gofast.downloads.keep` says.
+        cache_dir: the folder of downloads; None: WDS_CACHE, or as :func:`gofast.downloads.keep` says.
         detshuffle: another order in each epoch, from the seed on.
         nodesplitter: which shards a rank reads; by default, several ranks are an error.
         workersplitter: which shards a worker reads.
@@ -201,7 +201,9 @@ class WebDataset(FluidPipeline):
             shardshuffle = 100
         cache_dir = cache_dir or os.environ.get("WDS_CACHE")
         limit = int(os.environ.get("WDS_CACHE_SIZE", -1)) if cache_size < 0 else cache_size
-        budget = Budget.of(cache_dir, limit if limit > 0 else None) if cache_dir or limit > 0 else None
+        budget = (
+            DownloadBudget.of(cache_dir, limit if limit > 0 else None) if cache_dir or limit > 0 else None
+        )
         if seed is None:  # webdataset draws it even where WDS_SEED is used
             other = random.randint(0, 1000000)
             seed = os.environ.get("WDS_SEED", other)

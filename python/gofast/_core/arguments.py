@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from .. import errors
-from .remote_files import local_files
 
 F = TypeVar("F", bound=Callable[..., Any])
 Group = TypeVar("Group", bound="OptionGroup")
@@ -81,7 +80,14 @@ def path(name: str, value: Any) -> Any:
 def _files(name: str, value: Any) -> Any:
     if isinstance(plain(value), bytes):  # a file's content more often than its name
         raise errors.OptionError(f"{name}={value!r:.80} is not a path: give text, such as os.fsdecode(...)")
-    return local_files(path(name, value))
+    made = path(name, value)
+    if not any(
+        isinstance(one, str) and "://" in one for one in (made if isinstance(made, (list, tuple)) else [made])
+    ):
+        return made
+    from .remote_files import local_files
+
+    return local_files(made)
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -31,14 +31,16 @@ _FOLDER, _LIMIT = "GOFAST_DOWNLOADS", "GOFAST_DOWNLOADS_LIMIT"  # for spawned wo
 _NAME = re.compile(r"[0-9a-f]{32}-")
 
 
-class Budget(NamedTuple):
+class DownloadBudget(NamedTuple):
     """Where downloads are kept, and how many bytes of them."""
 
     folder: str
     limit: int
 
     @classmethod
-    def of(cls, folder: str | os.PathLike[str] | None = None, limit: int | str | None = None) -> Budget:
+    def of(
+        cls, folder: str | os.PathLike[str] | None = None, limit: int | str | None = None
+    ) -> DownloadBudget:
         """The user's, or that of the process, or the user's cache and 50 GB.
 
         Raises:
@@ -95,7 +97,7 @@ class DownloadCache:
         ReadError: it cannot be made, or not be written to.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: DownloadBudget) -> None:
         self.folder, self.limit = budget
         with writing(self.folder, "the folder of downloads"):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from .. import errors
 from .atomic_files import locked_now
 from .braces import braces
-from .download_cache import Budget, DownloadCache, file_name
+from .download_cache import DownloadBudget, DownloadCache, file_name
 from .operation import Begun
 from .progress import Progress
 from .remote_operations import RemoteFile, RemoteState, RemoteTarget, download, probe
@@ -73,9 +73,9 @@ class Downloads:
         OptionError: a URL, or what the environment says of S3, makes no sense.
     """
 
-    def __init__(self, urls: Iterable[str], budget: Budget | None = None) -> None:
+    def __init__(self, urls: Iterable[str], budget: DownloadBudget | None = None) -> None:
         self._urls = list(urls)
-        self._cache = DownloadCache(budget or Budget.of())
+        self._cache = DownloadCache(budget or DownloadBudget.of())
         self._native = {url: _remote(url) for url in self._urls if url.lower().startswith(_NATIVE)}
         self._probe = probe.begin([*self._native.values()], None) if self._native else None
         self._wanted: list[_Wanted] | None = None

@@ -10,6 +10,9 @@ from typing import Any
 from .. import errors
 from .remote_operations import S3Access
 
+# What a profile may have in the place of keys.
+_FOR_BOTOCORE = {"role_arn", "sso_session", "sso_start_url", "credential_process"}
+
 
 def s3_access() -> S3Access:
     """The key, region and endpoint of now: keys of a role change while a program runs.
@@ -73,9 +76,7 @@ def _files() -> S3Access:
     names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
     if environment.get("AWS_ACCESS_KEY_ID") and environment.get("AWS_SECRET_ACCESS_KEY"):
         found |= {name: environment.get(name.upper(), "") for name in names}
-    elif names[0] not in found and {"role_arn", "sso_session", "sso_start_url", "credential_process"} & {
-        *found
-    }:
+    elif names[0] not in found and _FOR_BOTOCORE & {*found}:
         raise errors.OptionError(f"the profile {profile!r} needs botocore for its keys: pip install botocore")
     key, secret, token = (found.get(name, "") for name in names)
     return {

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing
 from typing import IO, Any
 
 from .. import errors
-from .._core.download_cache import Budget
+from .._core.download_cache import DownloadBudget
 from .opened_shards import url_opener
 from .sample_stages import Handler, reraise_exception
 
@@ -270,7 +270,7 @@ def tarfile_samples(
     select_files: Callable[[str], bool] | None = None,
     rename_files: Callable[[str], str] | None = None,
     local: bool = False,
-    budget: Budget | None = None,
+    budget: DownloadBudget | None = None,
 ) -> Iterator[Sample]:
     """The samples of shards."""
     shards = url_opener(src, handler, local, budget)

@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from .. import errors
-from .._core.download_cache import Budget
+from .._core.download_cache import DownloadBudget
 from .._core.remote_files import Downloads, is_url
 from .sample_stages import Handler, reraise_exception
 
@@ -27,7 +27,7 @@ class _Coming(NamedTuple):
     download: Downloads | Exception | None
 
     @classmethod
-    def of(cls, url: str, budget: Budget | None) -> _Coming:
+    def of(cls, url: str, budget: DownloadBudget | None) -> _Coming:
         if not is_url(url):
             return cls(url, None)
         try:
@@ -74,7 +74,7 @@ def url_opener(
     shards: Iterable[Any],
     handler: Handler = reraise_exception,
     local: bool = False,
-    budget: Budget | None = None,
+    budget: DownloadBudget | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Opens shards: ``{"url": ..., "stream": ...}``, and with ``local`` a path's ``"local_path"``."""
     coming: deque[_Coming] = deque()

@@ -18,7 +18,7 @@ from torchvision.transforms import ToTensor
 
 import gofast
 from gofast import errors
-from gofast._core.download_cache import Budget
+from gofast._core.download_cache import DownloadBudget
 from gofast._core.remote_files import Downloads
 from picture_files import contents
 from records import example, framed
@@ -46,8 +46,8 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name[33:] for path in folder.iterdir() if path.name != "lock")
 
 
-def budget(folder: Path, limit: int) -> Budget:
-    return Budget.of(folder, limit)
+def budget(folder: Path, limit: int) -> DownloadBudget:
+    return DownloadBudget.of(folder, limit)
 
 
 def parquet(path: Path) -> bytes:
@@ -250,20 +250,20 @@ def test_a_download_that_nobody_wants_ends(web: Served, kept: Path) -> None:
     assert files(kept) == []
 
 
-def test_keep_downloads(web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_and_how_much(web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     web.put(**{"t.csv": CSV})
-    gofast.keep_downloads(tmp_path / "there", "1kB")
+    gofast.downloads.keep(tmp_path / "there", "1kB")
     assert len(gofast.TableDataset(web.url + "t.csv", label="label")) == 50
     assert files(tmp_path / "there") == ["t.csv"]
-    gofast.keep_downloads(tmp_path / "there", 10)
+    gofast.downloads.keep(tmp_path / "there", 10)
     web.put(**{"u.csv": CSV})
     with pytest.raises(errors.LimitError, match="10 bytes"):
         gofast.TableDataset(web.url + "u.csv", label="label")
     for limit in ("much", 0, -1):
         with pytest.raises(errors.OptionError, match="cache_limit"):
-            gofast.keep_downloads(cache_limit=limit)
+            gofast.downloads.keep(cache_limit=limit)
     (tmp_path / "file").touch()
-    gofast.keep_downloads(tmp_path / "file")
+    gofast.downloads.keep(tmp_path / "file")
     with pytest.raises(errors.ReadError, match="the folder of downloads"):
         gofast.TableDataset(web.url + "t.csv", label="label")
     monkeypatch.delenv("GOFAST_DOWNLOADS")
