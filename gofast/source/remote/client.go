@@ -65,7 +65,18 @@ func newClient(options Options) *client {
 		DisableCompression:  true,
 		ReadBufferSize:      64 << 10,
 	}
-	return &client{http.Client{Transport: transport}, transport, options}
+	return &client{http.Client{Transport: transport, CheckRedirect: follow}, transport, options}
+}
+
+// follow refuses to take S3's token to another server; one of another region is asked anew.
+func follow(r *http.Request, via []*http.Request) error {
+	switch {
+	case r.Header.Get("X-Amz-Date") != "":
+		return http.ErrUseLastResponse
+	case len(via) == 10:
+		return errors.New("10 redirects")
+	}
+	return nil
 }
 
 // passing is an error that may be none the next time.

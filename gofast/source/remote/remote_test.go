@@ -257,6 +257,9 @@ func TestRegions(t *testing.T) {
 	if err != nil || r.URL.Host != "bkt.s3.eu-west-1.amazonaws.com" || !strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/s3/") {
 		t.Errorf("%v, %v", r, err)
 	}
+	if follow(r, nil) != http.ErrUseLastResponse {
+		t.Error("the token goes to another server")
+	}
 	answer.Header.Set("X-Amz-Bucket-Region", "evil.example.org/")
 	if f.moved(answer) {
 		t.Error("moved to what is no region")

@@ -8,7 +8,6 @@ does. Byte 0 is held by whoever makes room.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import json
@@ -153,14 +152,30 @@ class DownloadCache:
                         over -= bytes_there
                     _locking(lock, fcntl.F_UNLCK, _byte(entry.name))
             if over > 0:
-                raise errors.LimitError(
-                    f"{url}: its {exact(size)} do not fit into {self.folder} beside what is in use: raise "
-                    f"cache_limit= by {exact(over)}, from {exact(self.limit)}"
-                ).at(path=url)
+                raise self._too_much(f"{url}: its {exact(size)} do not fit beside what is in use", over).at(
+                    path=url
+                )
             with writing(self.folder, f"{exact(size)} of {url}"):
                 os.ftruncate(fd, 0)
                 if size:
-                    _allocate(fd, size)
+                    os.posix_fallocate(fd, 0, size)
+
+    def check(self, url: str, size: int) -> None:
+        """Whether files of so many bytes, one of which is at the URL, can be there at the same time.
+
+        Raises:
+            LimitError: they cannot.
+        """
+        if size > self.limit:
+            raise self._too_much(f"{url}: {exact(size)} are asked for together", size - self.limit).at(
+                path=url
+            )
+
+    def _too_much(self, said: str, over: int) -> errors.LimitError:
+        return errors.LimitError(
+            f"{said}, and downloads in {self.folder} are limited to {exact(self.limit)}: "
+            f"raise cache_limit= by {exact(over)}"
+        )
 
     @contextlib.contextmanager
     def _room(self) -> Iterator[int]:
@@ -173,7 +188,7 @@ class DownloadCache:
 
     def _open(self) -> int:
         with writing(self.folder, "the lock of the downloads"):
-            return os.open(self.path("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            return os.open(self.path("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
 
 
 def _byte(name: str) -> int:
@@ -187,6 +202,8 @@ def _locking(fd: int, kind: int, byte: int, wait: bool = False) -> bool:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK, asked)
     except (BlockingIOError, PermissionError):
         return False
+    except OSError as error:
+        raise errors.ReadError(f"the disk of the downloads knows no locks: {error.strerror}") from None
     return True
 
 
@@ -195,12 +212,3 @@ def _size(entry: os.DirEntry[str]) -> int:
         return entry.stat(follow_symlinks=False).st_size
     except FileNotFoundError:
         return 0
-
-
-def _allocate(fd: int, size: int) -> None:
-    try:
-        os.posix_fallocate(fd, 0, size)
-    except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
-            raise
-        os.ftruncate(fd, size)

@@ -26,6 +26,7 @@ from .units import many
 
 _SCHEME = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+://")
 _NATIVE = ("http://", "https://", "s3://")
+_TOGETHER = 64  # files, of which each has two descriptors
 _WAIT = 0.05  # seconds between looks at what another process downloads
 
 
@@ -76,7 +77,7 @@ class Downloads:
     def __init__(self, urls: Iterable[str], budget: DownloadBudget | None = None) -> None:
         self._urls = list(urls)
         self._cache = DownloadCache(budget or DownloadBudget.of())
-        self._native = {url: _remote(url) for url in self._urls if url.lower().startswith(_NATIVE)}
+        self._native = {url: _remote(url) for url in self._urls if url.startswith(_NATIVE)}
         self._probe = probe.begin([*self._native.values()], None) if self._native else None
         self._wanted: list[_Wanted] | None = None
         self._mine: dict[str, tuple[_Wanted, int]] = {}  # locked parts, and their descriptors
@@ -107,7 +108,7 @@ class Downloads:
             while True:
                 self._begin()
                 if self._mine:
-                    self._finish(f"downloading {many(len(self._mine), 'file')}" if show else None)
+                    self._finish(f"downloading {many(len(self._missing()), 'file')}" if show else None)
                 elif self._missing():
                     time.sleep(_WAIT)  # another process is at it; if that ends, it is ours
                 else:
@@ -123,15 +124,15 @@ class Downloads:
     def release(self) -> None:
         """The files are no longer used here, and what is not downloaded is not wanted."""
         self._begun = None  # which stops it
+        ours = self._pid == os.getpid()  # else of the process that we were forked from
         for wanted, fd in self._mine.values():
-            if self._pid == os.getpid():
+            if ours:
                 _dropped(self._cache.path(wanted.name) + ".part", fd)
             else:
-                os.close(fd)  # of the process that we were forked from
-        self._mine = {}
-        for wanted in self._wanted or ():
+                os.close(fd)
+        for wanted in self._wanted or () if ours else ():
             self._cache.release(wanted.name)
-        self._wanted = []
+        self._mine, self._wanted = {}, []
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over() and hasattr(self, "_pid"):
@@ -151,9 +152,14 @@ class Downloads:
                 wanted = _found(url, self._native.get(url), states.get(url))
                 self._cache.claim(wanted.name)
                 self._wanted.append(wanted)
+            self._cache.check(
+                self._urls[0], sum({one.name: one.state["size"] for one in self._wanted}.values())
+            )
         if self._begun is not None or self._mine:
             return
         for wanted in self._missing():
+            if len(self._mine) == _TOGETHER:
+                break
             part = self._cache.path(wanted.name) + ".part"
             fd = locked_now(part)
             if fd is None:

@@ -200,6 +200,8 @@ def test_the_budget_is_kept_and_what_is_in_use_stays(web: Served, kept: Path) ->
         errors.LimitError, match=r"2\.bin: its 400 bytes do not fit .* raise cache_limit= by 200"
     ):
         third.result()
+    with pytest.raises(errors.LimitError, match=r"\(1200 bytes\) are asked for together"):
+        Downloads([f"{web.url}{i}.bin" for i in range(3)], budget(kept, 1000)).result()
     assert [place.read_bytes()[0] for place in places] == [0, 1]
     used[0].release()
     for i in (2, 3, 4, 5):
