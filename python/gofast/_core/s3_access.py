@@ -20,7 +20,7 @@ def s3_access() -> S3Access:
     Raises:
         OptionError: AWS_PROFILE is in none of the files, or botocore finds the settings broken.
     """
-    session = _session(os.getpid(), os.environ.get("AWS_PROFILE"))
+    session = _session(os.getpid(), *(item for item in os.environ.items() if item[0].startswith("AWS_")))
     made = _files() if session is None else _asked(session)
     environment = os.environ.get
     endpoint = environment("AWS_ENDPOINT_URL_S3") or environment("AWS_ENDPOINT_URL") or made["endpoint"]
@@ -29,7 +29,7 @@ def s3_access() -> S3Access:
 
 
 @functools.cache  # it keeps the keys of a role, and renews them
-def _session(pid: int, profile: str | None) -> Any:
+def _session(pid: int, *settings: tuple[str, str]) -> Any:
     try:
         from botocore.session import get_session  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:

@@ -10,7 +10,8 @@ import pytest
 
 import gofast
 from gofast import errors
-from gofast._core.s3_access import s3_access
+from gofast._core.remote_operations import S3Access
+from gofast._core.s3_access import _session, s3_access
 from served import serving
 
 CSV = b"a,label\n1,0\n2,1\n"
@@ -29,20 +30,26 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def access() -> S3Access:
+    """Of files as they are now."""
+    _session.cache_clear()
+    return s3_access()
+
+
 def test_keys_are_found_in_the_order_of_botocore(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = {"key": "", "secret": "", "token": "", "region": "us-east-1", "endpoint": ""}
-    assert s3_access() == nobody
+    assert access() == nobody
     (alone / "config").write_text("[default]\nregion = eu-west-1\n[profile two]\nregion = eu-west-2\n")
     (alone / "credentials").write_text(
         "[default]\naws_access_key_id = a\naws_secret_access_key = b\naws_session_token = c\n"
         "[two]\naws_access_key_id = d\naws_secret_access_key = e\n"
     )
-    assert s3_access() == {"key": "a", "secret": "b", "token": "c", "region": "eu-west-1", "endpoint": ""}
+    assert access() == {"key": "a", "secret": "b", "token": "c", "region": "eu-west-1", "endpoint": ""}
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "f")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "g")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://one")
-    assert s3_access() == {
+    assert access() == {
         "key": "f",
         "secret": "g",
         "token": "",
@@ -50,13 +57,13 @@ def test_keys_are_found_in_the_order_of_botocore(alone: Path, monkeypatch: pytes
         "endpoint": "http://one",
     }
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://two")
-    assert s3_access()["endpoint"] == "http://two"
+    assert access()["endpoint"] == "http://two"
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.setenv("AWS_PROFILE", "two")
-    assert (s3_access()["key"], s3_access()["secret"]) == ("d", "e")
+    assert (access()["key"], access()["secret"]) == ("d", "e")
     monkeypatch.setenv("AWS_PROFILE", "none")
     with pytest.raises(errors.OptionError, match="none"):
-        s3_access()
+        access()
 
 
 def test_a_profile_that_needs_botocore(alone: Path) -> None:
@@ -64,10 +71,10 @@ def test_a_profile_that_needs_botocore(alone: Path) -> None:
         pytest.skip("it is installed")
     (alone / "config").write_text("[default]\nrole_arn = arn\n")
     with pytest.raises(errors.OptionError, match="pip install botocore"):
-        s3_access()
+        access()
     (alone / "config").write_text("no section\n")
     with pytest.raises(errors.OptionError, match="config"):
-        s3_access()
+        access()
 
 
 @pytest.mark.parametrize("key", ["", "someone"])
