@@ -18,7 +18,7 @@ LICENCES = {
     "BSD-3-Clause": r"Redistribution and use in source and binary forms(?s:.*)Neither the name",
     "BSD-2-Clause": r"Redistribution and use in source and binary forms",
 }
-# Additions to licences that are none: Google's grant of patents for Go and protobuf, and whose Amazon's code is.
+# Texts beside licences: a grant of patents of Google for Go and protobuf, and whose Amazon code is.
 ADDITIONS = ("Additional IP Rights Grant", "AWS SDK for Go", "Copyright Amazon.com")
 
 
