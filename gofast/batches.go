@@ -68,21 +68,16 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 			return
 		}
 		defer d.release()
-		ahead := ahead{dataset: d, order: order, rows: min(batchRows, len(order))}
-		if err := ahead.begin(); err != nil {
-			yield(Batch{}, err)
-			return
-		}
-		defer ahead.end()
+		rows := min(batchRows, len(order))
 		rowBytes, labelBytes := d.view.RowBytes(), d.view.LabelBytes()
-		ring, err := e.rings.take(rowBytes * int64(ahead.rows))
+		ring, err := e.rings.take(rowBytes * int64(rows))
 		if err != nil {
 			yield(Batch{}, err)
 			return
 		}
 		defer e.rings.keep(ring)
 		// Labels have a ring too, with one block for each slot.
-		labels, err := e.rings.take(max(labelBytes*int64(ahead.rows), 1))
+		labels, err := e.rings.take(max(labelBytes*int64(rows), 1))
 		if err != nil {
 			yield(Batch{}, err)
 			return
@@ -97,7 +92,6 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 				f.ticket.Release()
 				f.slot.Release()
 				f.labels.Release()
-				f.lease.Release()
 			}
 		}()
 		for {
@@ -105,20 +99,13 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 				yield(Batch{}, errs.Ended(err, "batches"))
 				return
 			}
-			for failed == nil && len(flying) < lookAhead {
-				p, ok, err := ahead.next(ctx, len(flying) == 0)
-				if err == nil && !ok {
-					break
-				}
-				var f flight
-				if err == nil {
-					f, err = e.launch(d, p, ring, labels)
-				}
+			for failed == nil && len(flying) < lookAhead && len(order) > 0 {
+				indices := order[:min(rows, len(order))]
+				f, err := e.launch(d, indices, ring, labels)
 				if failed = err; err != nil {
-					p.lease.Release()
 					break
 				}
-				flying = append(flying, f)
+				flying, order = append(flying, f), order[len(indices):]
 			}
 			if len(flying) == 0 {
 				if failed != nil {
@@ -137,7 +124,6 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 					return
 				}
 			}
-			f.lease.Release() // for what is fetched next
 			rows := len(f.indices)
 			b := Batch{Rows: rows, Features: f.slot.Bytes(rowBytes * int64(rows)), Labels: f.labels.Bytes(labelBytes * int64(rows)),
 				features: d.DType, labels: d.LabelDType}
@@ -158,11 +144,10 @@ func (e *Engine) Batches(ctx context.Context, d *Dataset, order []int64, batchRo
 type flight struct {
 	ticket       *engine.Ticket
 	slot, labels engine.Slot
-	pull
+	indices      []int64
 }
 
-func (e *Engine) launch(d *Dataset, p pull, ring, labelRing engine.Ring) (flight, error) {
-	indices := p.indices
+func (e *Engine) launch(d *Dataset, indices []int64, ring, labelRing engine.Ring) (flight, error) {
 	records, err := d.draw(e, indices)
 	if err != nil {
 		return flight{}, err
@@ -180,7 +165,7 @@ func (e *Engine) launch(d *Dataset, p pull, ring, labelRing engine.Ring) (flight
 		labels.Release()
 		return flight{}, err
 	}
-	return flight{ticket, slot, labels, p}, nil
+	return flight{ticket, slot, labels, indices}, nil
 }
 
 // draw makes the records of a batch; nil if nothing is drawn. An index below 0 is refused: the core's views count it from

@@ -33,7 +33,6 @@ type Dataset struct {
 	view    engine.View
 	program program
 	files   *reader.File // where pictures are; nil for others
-	objects *objects     // of OpenObjects; nil for others
 	epoch   *uint64      // of the random draws, in memory of the dataset; nil if it is the caller's
 	maps    [][]byte     // memory of the dataset, unmapped by Close
 	// raw opens the dataset's samples as they are stored, and says what makes finished ones
@@ -156,10 +155,8 @@ func (d *Dataset) free() {
 	if d.view != (engine.View{}) {
 		d.view.Free()
 	}
-	if d.parent != nil { // whose program and objects these are
+	if d.parent != nil { // whose program this is
 		d.parent.release()
-	} else if d.objects != nil {
-		d.objects.close()
 	}
 	if d.program != nil {
 		d.program.Free()
@@ -167,7 +164,7 @@ func (d *Dataset) free() {
 	for _, m := range d.maps {
 		_ = unix.Munmap(m) // cannot fail for a mapping of ours
 	}
-	d.view, d.program, d.objects, d.epoch, d.maps = engine.View{}, nil, nil, nil, nil
+	d.view, d.program, d.epoch, d.maps = engine.View{}, nil, nil, nil
 }
 
 // SetEpoch changes the random draws from the next batch on. A table has no draws.
@@ -181,7 +178,7 @@ func (d *Dataset) SetEpoch(epoch uint64) {
 	}
 }
 
-// Path is the path of a picture's file or object; "" for a row of a table, and for an index of no sample.
+// Path is the path of a picture's file; "" for a row of a table, and for an index of no sample.
 func (d *Dataset) Path(index int64) string {
 	if index < 0 || d.hold() != nil {
 		return ""
@@ -192,14 +189,10 @@ func (d *Dataset) Path(index int64) string {
 
 func (d *Dataset) path(index int64) string {
 	_, sample, ok := d.view.Find(index)
-	switch {
-	case ok && d.objects != nil:
-		return d.objects.path(sample)
-	case ok && d.files != nil:
-		return d.files.Path(sample)
-	default:
+	if !ok || d.files == nil {
 		return ""
 	}
+	return d.files.Path(sample)
 }
 
 // excuse asks OnError about every picture of a failed batch that could not be made, and
@@ -246,14 +239,7 @@ func (d *Dataset) fault(f engine.Fault, indices []int64) error {
 	return d.at(index, fault.Error(f.Code, "image", f.Offset, f.Text))
 }
 
-// at adds a picture's path and offset to what is wrong with it, which is that it was not
-// fetched, if it was not.
+// at adds a picture's path to what is wrong with it.
 func (d *Dataset) at(index int64, wrong *errs.Error) error {
-	if _, sample, ok := d.view.Find(index); ok && d.objects != nil {
-		if missing := d.objects.missing(sample); missing != nil {
-			return missing.AtIndex(index)
-		}
-		wrong.Offset = max(wrong.Offset, 0) + d.objects.extents[sample].Offset
-	}
 	return wrong.At(d.path(index)).AtIndex(index)
 }

@@ -2,8 +2,6 @@ package gofast
 
 import (
 	"context"
-	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"unsafe"
@@ -23,14 +21,9 @@ type FolderOptions struct {
 	Kind       folder.Kind // folder.Classes, or folder.Flat and folder.Tree, which have no labels
 	Extensions []string    // ends of file names, in either case; empty, but not nil: any
 	Index      string      // file that keeps the list of files; "" for memory
-	Threads    int         // of the scan; 0: one for each processor of this process. An FS is listed by one.
+	Threads    int         // of the scan; 0: one for each processor of this process.
 	Seed       uint64      // of all random draws
 	Limits     Limits      // Memory bounds the list of files
-	// FS has the folder or the files; nil: they are the operating system's. Files of an FS are fetched, as OpenObjects
-	// fetches what is not local, so one iteration at a time may run. A file that is missing, no regular file, or too large is
-	// a fault of that picture. A link to a folder is followed; one that lies behind another is an error.
-	FS                  fs.FS
-	source.FetchOptions // of the files of an FS
 	image.Options
 }
 
@@ -70,14 +63,6 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 	if options.Kind == "" {
 		options.Kind = folder.Classes
 	}
-	if options.FS != nil {
-		options.complete()
-		found, err := listIn(ctx, path.Clean(root), options)
-		if err != nil {
-			return nil, err
-		}
-		return openIn(ctx, found, plan, options)
-	}
 	return openPictures(ctx, folder.Options{Kind: options.Kind, Root: folder.Name(root)}, plan, options)
 }
 
@@ -85,9 +70,6 @@ func OpenFolder(ctx context.Context, root string, plan image.Plan, options Folde
 // They have no labels.
 func OpenFiles(ctx context.Context, paths []string, plan image.Plan, options FolderOptions) (d *Dataset, err error) {
 	defer leave(&err, "open")
-	if options.FS != nil {
-		return openIn(ctx, listing{names: paths}, plan, options)
-	}
 	scan := folder.Options{Kind: folder.List}
 	for _, file := range paths {
 		scan.Paths = append(scan.Paths, folder.Name(file))

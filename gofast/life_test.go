@@ -174,11 +174,6 @@ func TestEndedContexts(t *testing.T) {
 		},
 		"OpenFolder": func() error { _, err := OpenFolder(ctx, root, valPlan, FolderOptions{}); return err },
 		"OpenFiles":  func() error { _, err := OpenFiles(ctx, []string{pictures}, valPlan, FolderOptions{}); return err },
-		"an FS":      func() error { _, err := OpenFolder(ctx, ".", valPlan, FolderOptions{FS: os.DirFS(root)}); return err },
-		"an FS's files": func() error {
-			_, err := OpenFiles(ctx, []string{"class0/100.png"}, valPlan, FolderOptions{FS: os.DirFS(root)})
-			return err
-		},
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrCanceled) {
 			t.Errorf("%s: %v", name, err)

@@ -90,8 +90,6 @@ func (l Loader) To(d *device.Device) (*DeviceLoader, error) {
 	var refused *errs.Error
 	if l.Dataset.raw == nil {
 		refused = errs.New(errs.ErrUnsupported, "batches", "a stage makes no samples, so nothing goes to a device")
-	} else if o := l.Dataset.objects; o != nil && o.fetcher != nil {
-		refused = errs.New(errs.ErrUnsupported, "batches", "batches of objects that are fetched do not go to a device yet")
 	} else if d == nil {
 		refused = errs.New(errs.ErrConfig, "batches", "there is no device: open one with device.Open")
 	}

@@ -24,5 +24,5 @@ func (d *Dataset) UpTo(until image.Stage) (*Dataset, error) {
 		d.release()
 		return nil, err
 	}
-	return &Dataset{Shape: sample.Shape, DType: sample.Type, OnError: d.OnError, view: view, files: d.files, objects: d.objects, parent: d}, nil
+	return &Dataset{Shape: sample.Shape, DType: sample.Type, OnError: d.OnError, view: view, files: d.files, parent: d}, nil
 }

@@ -36,6 +36,8 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"verify":       working(verifyTable),
 	"index":        working(scanFolder),
 	"tfrecord":     working(indexRecords),
+	"probe":        working(probeFiles),
+	"download":     working(download),
 	"place":        working(findRow),
 	"file_rows":    working(fileRows),
 	"verify_files": working(verifyFiles),

@@ -88,30 +88,3 @@ func (l *Local) Path() string { return l.path }
 
 // Close implements Object.
 func (l *Local) Close() error { return nil }
-
-// Bytes is an object in memory, which nobody changes.
-type Bytes struct {
-	Name string
-	Data []byte
-}
-
-// ReadAt implements Object.
-func (b *Bytes) ReadAt(_ context.Context, p []byte, offset int64) (int, error) {
-	if offset < 0 || offset > int64(len(b.Data)) {
-		return 0, errs.New(errs.ErrDamaged, "read", "offset outside the memory").At(b.Name).AtOffset(offset)
-	}
-	n := copy(p, b.Data[offset:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// Stamp implements Object.
-func (b *Bytes) Stamp() Stamp { return Stamp{Size: int64(len(b.Data))} }
-
-// Path implements Object.
-func (b *Bytes) Path() string { return b.Name }
-
-// Close implements Object.
-func (b *Bytes) Close() error { return nil }

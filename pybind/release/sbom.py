@@ -18,15 +18,15 @@ LICENCES = {
     "BSD-3-Clause": r"Redistribution and use in source and binary forms(?s:.*)Neither the name",
     "BSD-2-Clause": r"Redistribution and use in source and binary forms",
 }
-# Google's grant of patents for Go and protobuf is an addition to their licence, not one.
-GRANT = "Additional IP Rights Grant"
+# Texts beside licences: a grant of patents of Google for Go and protobuf, and whose Amazon code is.
+ADDITIONS = ("Additional IP Rights Grant", "AWS SDK for Go", "Copyright Amazon.com")
 
 
 def licences(module: Module) -> list[str]:
     """The SPDX names of a module's licences; an unknown text ends the program: somebody must read it."""
     names = set()
     for text in module.texts:
-        if text.startswith(GRANT):
+        if text.startswith(ADDITIONS):
             continue
         found = [name for name, pattern in LICENCES.items() if re.search(pattern, text)]
         if not found:

@@ -36,6 +36,7 @@ from .prefetch import prefetch
 from .verify import verify
 
 if TYPE_CHECKING:
+    from . import downloads as downloads
     from . import integrations as integrations
     from . import ray as ray
     from . import tokens as tokens
@@ -90,12 +91,13 @@ _LATE = {
     "Sampler": "_loader.sampler",
     "TFRecordDataset": "tfrecord",
     "TableDataset": "table",
+    "downloads": "downloads",  # no name of its own, as numpy.testing is none: for those who have servers
     "explain": "loader",
     "integrations": "integrations",
     "install": "installed",
     "open": "lazy",
     "preprocess": "sets",
-    "ray": "ray",  # no name of its own, as numpy.testing is none: for those who have Ray
+    "ray": "ray",  # likewise: for those who have Ray
     "tokens": "tokens",  # likewise: for those who feed texts
     "typing": "typing",  # likewise: a star import must not stand for Python's own
     "uninstall": "installed",

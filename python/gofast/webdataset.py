@@ -18,6 +18,7 @@ import random
 import warnings
 from typing import Any
 
+from ._core.download_cache import DownloadBudget
 from ._webdataset import sample_stages as stages
 from ._webdataset.decoding import (
     Continue,
@@ -36,9 +37,9 @@ from ._webdataset.members import (
     tar_file_expander,
     tar_file_iterator,
     tarfile_samples,
-    url_opener,
     valid_sample,
 )
+from ._webdataset.opened_shards import url_opener
 from ._webdataset.pipeline import DataPipeline, FluidPipeline, source_of
 from ._webdataset.sample_stages import (
     Handler,
@@ -141,11 +142,14 @@ class WebDataset(FluidPipeline):
 
     Args:
         urls: a list of shards, or a string: braces (``"train-{000..146}.tar"``), ``::`` between several, and
-            patterns of files. Shards are paths, ``http(s):`` or ``pipe:`` and a command. They may be
-            compressed by gzip, bzip2, xz or zstd.
+            patterns of files. Shards are paths, URLs, or ``pipe:`` and a command. They may be compressed by
+            gzip, bzip2, xz or zstd. Those behind URLs are downloaded, the next two while one is read.
         handler: called with an error: True goes on, False ends, and it may raise.
         resampled: shards drawn with replacement, for ever.
         shardshuffle: shards in another order, by a buffer of so many; False: in theirs.
+        cache_size: so many bytes of downloads at most are kept, and each worker needs a shard of them; -1: as
+            :func:`gofast.downloads.keep` says.
+        cache_dir: the folder of downloads; None: WDS_CACHE, or as :func:`gofast.downloads.keep` says.
         detshuffle: another order in each epoch, from the seed on.
         nodesplitter: which shards a rank reads; by default, several ranks are an error.
         workersplitter: which shards a worker reads.
@@ -158,6 +162,8 @@ class WebDataset(FluidPipeline):
         ValueError: these are no shards; or, while iterating, there is no sample, or a sample has two members
             of one suffix.
         gofast.errors.DamagedError: while iterating, a shard is broken.
+        gofast.errors.ReadError, gofast.errors.LimitError: while iterating, a shard cannot be downloaded, or
+            the downloads in use leave it no room.
 
     Example:
         >>> import gofast.webdataset as wds
@@ -193,8 +199,11 @@ class WebDataset(FluidPipeline):
             warnings.warn("shardshuffle= has no meaning with resampled=True", stacklevel=2)
         if shardshuffle is True:
             shardshuffle = 100
-        if cache_dir is not None or "WDS_CACHE" in os.environ:
-            raise ValueError("cache_dir= is not supported: copy the shards to a local disk")
+        cache_dir = cache_dir or os.environ.get("WDS_CACHE")
+        limit = int(os.environ.get("WDS_CACHE_SIZE", -1)) if cache_size < 0 else cache_size
+        budget = (
+            DownloadBudget.of(cache_dir, limit if limit > 0 else None) if cache_dir or limit > 0 else None
+        )
         if seed is None:  # webdataset draws it even where WDS_SEED is used
             other = random.randint(0, 1000000)
             seed = os.environ.get("WDS_SEED", other)
@@ -208,7 +217,7 @@ class WebDataset(FluidPipeline):
                 self.append(stages.detshuffle(int(shardshuffle), seed=seed))
             else:
                 self.append(shuffle(int(shardshuffle), seed=seed))
-        self.append(tarfile_to_samples(handler, select_files, rename_files, True))
+        self.append(tarfile_to_samples(handler, select_files, rename_files, True, budget))
         if empty_check:
             self.append(check_empty)
 

@@ -48,16 +48,23 @@ def writing(path: str, what: str = "the file", full: str = "") -> Iterator[None]
 
 def locked(part: str) -> int:
     """A descriptor of the file, which nobody else has: the lock of a writer that died is gone."""
-    while True:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        fd = os.open(part, flags, 0o666)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(fd), os.lstat(part)):
-                return fd
-        except (BlockingIOError, FileNotFoundError):
-            time.sleep(0.01)  # somebody writes it, or has just renamed it
-        except BaseException:
-            os.close(fd)
-            raise
+    while (fd := locked_now(part)) is None:
+        time.sleep(0.01)  # somebody writes it, or has just renamed it
+    return fd
+
+
+def locked_now(part: str) -> int | None:
+    """The same, or None where somebody else has it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    fd = os.open(part, flags, 0o666)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(fd), os.lstat(part)):
+            return fd
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
         os.close(fd)
+        raise
+    os.close(fd)
+    return None

@@ -50,9 +50,9 @@ class Begun(Generic[R]):
     def __init__(self, running: engine.Running) -> None:
         self._running = running
 
-    def result(self) -> R:
-        """Waits for it, once."""
-        made: R = self._running.result()
+    def result(self, label: str | None = None) -> R:
+        """Waits for it, once; with a progress bar, as `Task`."""
+        made: R = self._running.result(label)
         return made
 
 

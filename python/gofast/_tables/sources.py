@@ -117,8 +117,7 @@ def _expand_one(path: str, made: set[str]) -> list[str]:
             raise _not_found(path, "no file matches the pattern")
         return found
     if not os.path.exists(path):
-        remote = "://" in path
-        raise _not_found(path, "remote files are not read: download it first" if remote else "no such file")
+        raise _not_found(path, "no such file")
     return [path]
 
 

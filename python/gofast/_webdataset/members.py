@@ -7,18 +7,15 @@ import gzip
 import lzma
 import os
 import re
-import signal
-import subprocess
 import tarfile
-import urllib.request
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from typing import IO, Any
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from .. import errors
+from .._core.download_cache import DownloadBudget
+from .opened_shards import url_opener
 from .sample_stages import Handler, reraise_exception
 
 Sample = dict[str, Any]
@@ -36,61 +33,6 @@ class _Header(tarfile.TarInfo):
             if type(error).__name__ in ("EOFHeaderError", "EmptyHeaderError"):
                 raise
             raise errors.DamagedError(f"a header of the tar file: {error}") from None
-
-
-def open_shard(url: str) -> IO[bytes]:
-    """A shard's bytes: a path, ``file:``, ``http(s):``, or ``pipe:`` with a command of the shell.
-
-    Raises:
-        UnsupportedError: another scheme.
-    """
-    parsed = urlparse(url)
-    if parsed.scheme in ("", "file"):
-        return open(_path(url), "rb")
-    if parsed.scheme in ("http", "https"):
-        asked = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})
-        made: IO[bytes] = urllib.request.urlopen(asked, timeout=60)
-        return made
-    if parsed.scheme == "pipe":
-        return _Pipe(url[5:])  # type: ignore[return-value]
-    raise errors.UnsupportedError(
-        f"{url}: no scheme {parsed.scheme!r} here: give a path, http(s):, or pipe: and a command"
-    )
-
-
-def _path(url: str) -> str:
-    """A path as it stands, which may have a "#" or "?" in it; of ``file:``, what it says."""
-    parsed = urlparse(url)
-    return url2pathname(parsed.path) if parsed.scheme else url
-
-
-class _Pipe:
-    """What a command writes. One that fails is an error at the end of what it wrote."""
-
-    _FINE = (0, 128 + signal.SIGPIPE)  # a part of a pipeline that nobody reads to its end
-
-    def __init__(self, command: str) -> None:
-        self._command = command
-        self._process = subprocess.Popen(
-            command, shell=True, stdout=subprocess.PIPE, start_new_session=True
-        )  # a session of its own: all of it can be ended
-
-    def read(self, size: int = -1) -> bytes:
-        assert self._process.stdout is not None
-        data = self._process.stdout.read(size)
-        if not data and size and self._process.wait() not in self._FINE:
-            code = self._process.returncode
-            raise errors.ReadError(f"pipe:{self._command}: the command ended with {code}")
-        return data
-
-    def close(self) -> None:
-        assert self._process.stdout is not None
-        self._process.stdout.close()  # it ends by SIGPIPE
-        try:
-            self._process.wait(2)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
 
 
 def _zstd(file: IO[bytes]) -> Any:
@@ -220,30 +162,10 @@ def tar_file_iterator(
                     raise errors.DamagedError(said).at(offset=tar.offset)
         except _CUT as error:
             raise _early(error, tar) from error
-        if missing := getattr(fileobj, "length", None):  # of a response over HTTP
-            raise errors.ReadError(f"the connection ended {missing} bytes before the shard's end")
 
 
 def _early(error: Exception, tar: tarfile.TarFile) -> errors.DamagedError:
     return errors.DamagedError(f"the archive ends early: {error}").at(offset=tar.offset)
-
-
-def url_opener(
-    shards: Iterable[Any], handler: Handler = reraise_exception, local: bool = False
-) -> Iterator[Sample]:
-    """Opens shards: ``{"url": ..., "stream": ...}``, and with ``local`` a path's ``"local_path"``."""
-    for shard in shards:
-        url = shard["url"] if isinstance(shard, dict) else shard
-        parsed = urlparse(url)
-        try:
-            made = {"url": url, "stream": open_shard(url)}
-        except Exception as error:
-            if handler(error):
-                continue
-            return
-        if local and parsed.scheme in ("", "file"):
-            made["local_path"] = _path(url)
-        yield made
 
 
 def tar_file_expander(
@@ -348,7 +270,9 @@ def tarfile_samples(
     select_files: Callable[[str], bool] | None = None,
     rename_files: Callable[[str], str] | None = None,
     local: bool = False,
+    budget: DownloadBudget | None = None,
 ) -> Iterator[Sample]:
     """The samples of shards."""
-    members = tar_file_expander(url_opener(src, handler, local), handler, select_files, rename_files)
+    shards = url_opener(src, handler, local, budget)
+    members = tar_file_expander(shards, handler, select_files, rename_files)
     return group_by_keys(members, handler=handler)

@@ -15,7 +15,8 @@ from torch import distributed
 from torch.utils.data import IterableDataset, get_worker_info
 
 from .. import errors
-from .._core.patterns import braces, is_pattern, matching
+from .._core.braces import braces
+from .._core.patterns import is_pattern, matching
 
 Shard = dict[str, Any]  # {"url": ...}
 

@@ -18,7 +18,7 @@ from torchvision import transforms as T
 import gofast
 from gofast import errors
 from gofast._core import warn
-from gofast._core.patterns import braces
+from gofast._core.braces import braces
 from picture_files import contents
 from tars import grouped, tar_bytes, write_tar
 

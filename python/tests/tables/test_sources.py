@@ -145,12 +145,6 @@ def test_anything_else_is_an_option_error(path: Any) -> None:
         TableDataset(path)
 
 
-def test_remote_files(tmp_path: Path) -> None:
-    for path in ("s3://bucket/train.parquet", "https://example.org/train.csv"):
-        with pytest.raises(errors.NotFoundError, match="download"):
-            TableDataset(path)
-
-
 def test_iterators_of_paths_still_work(tmp_path: Path) -> None:
     write(tmp_path, "1.csv", "2.csv")
     ds = TableDataset(sorted(tmp_path.glob("*.csv")).__iter__())

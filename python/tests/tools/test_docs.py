@@ -197,6 +197,7 @@ PUBLIC = [
     "TFRecordDataset.images",
     "TableDataset",
     "convert",
+    "downloads.keep",
     "engine_stats",
     "explain",
     "install",

@@ -10,6 +10,7 @@ import builtins
 import collections.abc
 import functools
 import inspect
+import os
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -40,6 +41,7 @@ DATA |= {"state", "target_transform", "tokenizer", "transform", "what", "worker_
 OVERRIDDEN = {"find_classes", "make_dataset", "of", "width", "blank"}  # torchvision's, and those of no user
 NOT_OURS = {"open"}  # takes Pillow's arguments as Pillow does
 ELSEWHERE = (
+    "downloads.keep",
     "ray.Decode",
     "tokens.LengthGroupedSampler",
     "tokens.Text",
@@ -165,6 +167,14 @@ def doctored(place: Path, seconds: float) -> str:
 def kept(place: Path, **options: Any) -> str:
     with gofast.install(**options):
         return ""
+
+
+def downloads(place: Path, **options: Any) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GOFAST_DOWNLOADS", "")
+        patch.setenv("GOFAST_DOWNLOADS_LIMIT", "")
+        gofast.downloads.keep(**options)
+        return os.environ["GOFAST_DOWNLOADS"] + os.environ["GOFAST_DOWNLOADS_LIMIT"]
 
 
 def table(place: Path, options: dict[str, Any]) -> Path:
@@ -421,6 +431,7 @@ CASES: dict[str, tuple[Made, list[dict[str, Any]]]] = {
         [{"epoch": 3, "step": 1, "rank": 1}],
     ),
     "doctor": (doctored, [{"seconds": 4000}, {"seconds": 0.25}]),
+    "downloads.keep": (downloads, [{"cache_dir": "/tmp/downloads", "cache_limit": 1 << 24}]),
     "install": (kept, [{"cache": "memory", "cache_limit": 1 << 24}]),
 }
 

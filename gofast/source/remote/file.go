@@ -1,0 +1,112 @@
+// Package remote brings whole files from servers of HTTP and S3 to the disk, in ranges that come beside each other.
+//
+// What a server sends is believed as far as TCP and TLS go: of other bytes in a right answer nobody knows, unless
+// the file's own format has a checksum.
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/gofast-org/gofast/gofast/internal/errs"
+)
+
+// File is a file on a server: https://host/path, or s3://bucket/key.
+type File struct {
+	URL   string `json:"url"`
+	Proxy string `json:"proxy"` // "" for none
+	S3    S3     `json:"s3"`    // for s3: alone
+
+	region atomic.Pointer[string] // the right one, where a server of S3 has said that S3's is wrong
+}
+
+// S3 says how a bucket is reached. Without a key, requests are anonymous.
+type S3 struct {
+	Key      string `json:"key"`
+	Secret   string `json:"secret"`
+	Token    string `json:"token"`
+	Region   string `json:"region"`
+	Endpoint string `json:"endpoint"` // "" for AWS
+}
+
+const noBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // SHA-256 of nothing
+
+// Name is the file without what may be secret: a user, a signature.
+func (f *File) Name() string {
+	u, err := url.Parse(f.URL)
+	if err != nil {
+		return strings.SplitN(f.URL, "?", 2)[0]
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+func (f *File) errorf(kind error, format string, args ...any) *errs.Error {
+	return errs.New(kind, "download", fmt.Sprintf(format, args...)).At(f.Name())
+}
+
+// request is one for the whole file.
+func (f *File) request(ctx context.Context) (*http.Request, error) {
+	isS3 := strings.HasPrefix(f.URL, "s3://")
+	address, region := f.URL, f.S3.Region
+	if other := f.region.Load(); other != nil {
+		region = *other
+	}
+	if isS3 {
+		var err error
+		if address, err = f.S3.address(f.URL, region); err != nil {
+			return nil, f.errorf(errs.ErrConfig, "%v", err)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, f.errorf(errs.ErrConfig, "this is no URL").Because(err)
+	}
+	if isS3 && f.S3.Key != "" {
+		err = f.S3.sign(ctx, r, region, time.Now())
+	}
+	return r, err
+}
+
+// address is that of an object: by the host's name at AWS, by the path elsewhere.
+func (s S3) address(object, region string) (string, error) {
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(object, "s3://"), "/")
+	if bucket == "" || key == "" || strings.ContainsAny(bucket, "?#@:%\\") {
+		return "", fmt.Errorf("give s3://bucket/key")
+	}
+	path := "/" + escaped(key)
+	if s.Endpoint != "" {
+		return strings.TrimSuffix(s.Endpoint, "/") + "/" + bucket + path, nil
+	}
+	host := "s3." + region + ".amazonaws.com"
+	if strings.HasPrefix(region, "cn-") {
+		host += ".cn"
+	}
+	if strings.Contains(bucket, ".") { // no certificate has a name with more dots
+		return "https://" + host + "/" + bucket + path, nil
+	}
+	return "https://" + bucket + "." + host + path, nil
+}
+
+// escaped is a key as a signature has it: all but letters, digits and -._~/ are escaped.
+func escaped(key string) string {
+	parts := strings.Split(key, "/")
+	for i, part := range parts {
+		parts[i] = strings.ReplaceAll(url.QueryEscape(part), "+", "%20")
+	}
+	return strings.Join(parts, "/")
+}
+
+func (s S3) sign(ctx context.Context, r *http.Request, region string, now time.Time) error {
+	r.Header.Set("X-Amz-Content-Sha256", noBody)
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // it is escaped
+	as := aws.Credentials{AccessKeyID: s.Key, SecretAccessKey: s.Secret, SessionToken: s.Token}
+	return signer.SignHTTP(ctx, as, r, noBody, "s3", region, now)
+}

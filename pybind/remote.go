@@ -1,0 +1,17 @@
+package pybind
+
+import (
+	"context"
+
+	"github.com/gofast-org/gofast/gofast/source/remote"
+)
+
+// probeFiles asks servers for the state of files.
+func probeFiles(ctx context.Context, _ *task, files []*remote.File) (any, error) {
+	return remote.Probe(ctx, files, remote.Options{})
+}
+
+// download brings files to the disk.
+func download(ctx context.Context, t *task, targets []*remote.Target) (any, error) {
+	return nil, remote.Download(ctx, targets, remote.Options{Progress: t.progress})
+}

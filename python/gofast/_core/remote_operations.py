@@ -1,0 +1,47 @@
+"""What Go does with files on servers."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from .operation import Task
+
+
+class S3Access(TypedDict, total=False):
+    """How a bucket is reached; see remote.S3."""
+
+    key: str
+    secret: str
+    token: str
+    region: str
+    endpoint: str
+
+
+class RemoteFile(TypedDict):
+    """A file on a server; see remote.File."""
+
+    url: str
+    proxy: str
+    s3: S3Access
+
+
+class RemoteState(TypedDict):
+    """As long as its server says the same of it, it is the same; see remote.State."""
+
+    size: int
+    tag: str
+    modified: str
+    whole: bool
+
+
+class RemoteTarget(TypedDict):
+    """A file, and where it is to lie; see remote.Target."""
+
+    file: RemoteFile
+    state: RemoteState
+    part: str
+    path: str
+
+
+probe: Task[list[RemoteFile], list[RemoteState]] = Task("probe")
+download: Task[list[RemoteTarget], None] = Task("download")

@@ -1,0 +1,140 @@
+"""Shards, opened in their order; those on a server are downloaded ahead."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, NamedTuple
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from .. import errors
+from .._core.download_cache import DownloadBudget
+from .._core.remote_files import Downloads, is_url
+from .sample_stages import Handler, reraise_exception
+
+_AHEAD = 2  # shards that are on their way while one is read
+
+
+class _Coming(NamedTuple):
+    """A shard, and its download or why there is none; local ones have neither."""
+
+    url: str
+    download: Downloads | Exception | None
+
+    @classmethod
+    def of(cls, url: str, budget: DownloadBudget | None) -> _Coming:
+        if not is_url(url):
+            return cls(url, None)
+        try:
+            return cls(url, Downloads([url], budget))
+        except Exception as error:
+            return cls(url, error)
+
+    def start(self) -> None:
+        """Begins to download it, if there is room."""
+        if isinstance(self.download, Downloads):
+            self.download.start()
+
+    def open(self) -> IO[bytes]:
+        """Its bytes: of a path, of ``file:``, of a URL, or what a command of ``pipe:`` writes."""
+        if isinstance(self.download, Exception):
+            raise self.download
+        if self.download is not None:
+            return _DownloadedShard(self.download)
+        if urlparse(self.url).scheme in ("", "file"):
+            return open(_path(self.url), "rb")
+        if urlparse(self.url).scheme == "pipe":
+            return _Pipe(self.url[5:])  # type: ignore[return-value]
+        raise errors.UnsupportedError(f"{self.url}: give a path, a URL, or pipe: and a command of the shell")
+
+    def drop(self) -> None:
+        """Ends its download."""
+        if isinstance(self.download, Downloads):
+            self.download.release()
+
+
+class _DownloadedShard(io.BufferedReader):
+    """A shard's file, which stays in the cache until this is closed."""
+
+    def __init__(self, download: Downloads) -> None:
+        self._download = download
+        super().__init__(io.FileIO(download.result()[0]))
+
+    def close(self) -> None:
+        super().close()
+        self._download.release()
+
+
+def url_opener(
+    shards: Iterable[Any],
+    handler: Handler = reraise_exception,
+    local: bool = False,
+    budget: DownloadBudget | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Opens shards: ``{"url": ..., "stream": ...}``, and with ``local`` a path's ``"local_path"``."""
+    coming: deque[_Coming] = deque()
+    rest = iter(shards)
+    try:
+        while True:
+            while len(coming) <= (_AHEAD if coming and coming[-1].download is not None else 0):
+                if (shard := next(rest, None)) is None:
+                    break
+                coming.append(_Coming.of(shard["url"] if isinstance(shard, dict) else shard, budget))
+            if not coming:
+                return
+            for each in coming:
+                each.start()
+            now = coming.popleft()
+            url = now.url
+            try:
+                made = {"url": url, "stream": now.open()}
+            except Exception as error:
+                if handler(error):
+                    continue
+                return
+            if local and urlparse(url).scheme in ("", "file"):
+                made["local_path"] = _path(url)
+            yield made
+    finally:
+        for each in coming:
+            each.drop()
+
+
+def _path(url: str) -> str:
+    """A path as it stands, which may have a "#" or "?" in it; of ``file:``, what it says."""
+    parsed = urlparse(url)
+    return url2pathname(parsed.path) if parsed.scheme else url
+
+
+class _Pipe:
+    """What a command writes. One that fails is an error at the end of what it wrote."""
+
+    _FINE = (0, 128 + signal.SIGPIPE)  # a part of a pipeline that nobody reads to its end
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        self._process = subprocess.Popen(
+            command, shell=True, stdout=subprocess.PIPE, start_new_session=True
+        )  # a session of its own: all of it can be ended
+
+    def read(self, size: int = -1) -> bytes:
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(size)
+        if not data and size and self._process.wait() not in self._FINE:
+            code = self._process.returncode
+            raise errors.ReadError(f"pipe:{self._command}: the command ended with {code}")
+        return data
+
+    def close(self) -> None:
+        assert self._process.stdout is not None
+        self._process.stdout.close()  # it ends by SIGPIPE
+        try:
+            self._process.wait(2)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()

@@ -1,0 +1,272 @@
+"""Datasets whose files a server has: the same as from the disk, downloaded once, within the budget."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torchvision.transforms import ToTensor
+
+import gofast
+from gofast import errors
+from gofast._core.download_cache import DownloadBudget
+from gofast._core.remote_files import Downloads
+from picture_files import contents
+from records import example, framed
+from served import Served, serving
+from tars import tar_bytes
+
+CSV = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (i, i * i, i % 3) for i in range(50))
+FETCH = "import sys; from gofast._core.remote_files import local_files; print(local_files(sys.argv[1]))"
+
+
+@pytest.fixture
+def web() -> Iterator[Served]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GOFAST_DOWNLOADS", str(tmp_path / "kept"))
+    monkeypatch.delenv("GOFAST_DOWNLOADS_LIMIT", raising=False)
+    return tmp_path / "kept"
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name[33:] for path in folder.iterdir() if path.name != "lock")
+
+
+def budget(folder: Path, limit: int) -> DownloadBudget:
+    return DownloadBudget.of(folder, limit)
+
+
+def parquet(path: Path) -> bytes:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"a": range(30), "label": [i % 2 for i in range(30)]}), path)
+    return path.read_bytes()
+
+
+def tfrecords(path: Path) -> bytes:
+    return framed(example({"a": [i, 2 * i], "label": [i % 2]}) for i in range(9))
+
+
+def tar(path: Path) -> bytes:
+    return tar_bytes([{"png": content, "cls": b"%d" % i} for i, content in enumerate(contents(5))])
+
+
+MADE: dict[str, tuple[Callable[[Path], bytes], Callable[[Any], Any]]] = {
+    "t.csv": (lambda path: CSV, lambda path: gofast.TableDataset(path, label="label")),
+    "t.parquet": (parquet, lambda path: gofast.TableDataset([path], label="label")),
+    "t.tfrecord": (tfrecords, gofast.TFRecordDataset),
+    "t.tar": (
+        tar,
+        lambda path: gofast.ImageFiles.from_tar(path, "png", transform=ToTensor()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_dataset_is_that_of_the_disk(name: str, web: Served, tmp_path: Path) -> None:
+    write, opened = MADE[name]
+    data = write(tmp_path / name)
+    (tmp_path / name).write_bytes(data)
+    web.put(**{name: data})
+    want, got = opened(str(tmp_path / name)), opened(web.url + name)
+    assert len(want) == len(got) > 3
+    for i in range(len(want)):
+        assert str(want[i]) == str(got[i])
+    opened(web.url + name)
+    assert web.whole[name] == 1  # the second time it was there
+
+
+def test_braces_and_lists_come_in_their_order(web: Served, kept: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_bytes(b"a,label\n9,0\n")
+    web.put(**{f"t{i}.csv": b"a,label\n%d,0\n" % i for i in range(3)})
+    table = gofast.TableDataset([f"{web.url}t{{2..0}}.csv", str(tmp_path / "own.csv")], label="label")
+    assert [int(table[i]["features"]) for i in range(4)] == [2, 1, 0, 9]
+    assert files(kept) == ["t0.csv", "t1.csv", "t2.csv"]
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "text"),
+    [
+        ("none.csv", errors.NotFoundError, "404"),
+        ("t*.csv", errors.OptionError, "braces"),
+        ("t{1.csv", errors.OptionError, "braces"),
+        ("http:///x", errors.OptionError, "no host"),
+        ("s3:///key", errors.OptionError, "no bucket"),
+        ("nobody-knows://x/y", errors.UnsupportedError, "fsspec"),
+        ("memory://none.csv", errors.NotFoundError, "no such file"),
+    ],
+)
+def test_what_cannot_be_read_is_named(url: str, kind: type[Exception], text: str, web: Served) -> None:
+    whole = url if "://" in url else web.url + url
+    with pytest.raises(kind, match=text) as caught:
+        gofast.TableDataset(whole)
+    assert url in str(caught.value)
+
+
+def test_other_schemes_are_those_of_fsspec(kept: Path) -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe("/gofast/t.csv", CSV)
+    assert len(gofast.TableDataset("memory://gofast/t.csv", label="label")) == 50
+    assert len(gofast.TableDataset("memory://gofast/t.csv", label="label")) == 50
+    assert files(kept) == ["t.csv"]
+
+
+def test_a_file_that_changed_is_another_one(web: Served, kept: Path) -> None:
+    web.put(**{"t.csv": CSV})
+    before = gofast.TableDataset(web.url + "t.csv", label="label")
+    web.put(**{"t.csv": CSV + b"7,7,0\n"})
+    assert len(gofast.TableDataset(web.url + "t.csv", label="label")) == len(before) + 1
+    assert files(kept) == ["t.csv", "t.csv"]
+
+
+def test_one_that_changes_on_the_way_is_an_error(web: Served, kept: Path) -> None:
+    web.put(**{"t.csv": CSV})
+
+    def change(_: Any, number: int) -> bool:
+        if number == 2:
+            web.files["t.csv"] = CSV + b"7,7,0\n"
+        return False
+
+    web.spoil = change
+    with pytest.raises(errors.ChangedError, match="another one"):
+        gofast.TableDataset(web.url + "t.csv", label="label")
+    assert files(kept) == []
+
+
+def test_processes_share_a_download(web: Served) -> None:
+    web.put(**{"big.bin": bytes(20 << 20)})
+    started = threading.Barrier(3)
+    web.spoil = lambda request, number: number <= 3 and bool(started.wait(60) < 0)  # all have asked
+    command = [sys.executable, "-c", FETCH, web.url + "big.bin"]
+    with ThreadPoolExecutor(3) as pool:
+        paths = set(pool.map(lambda _: subprocess.check_output(command, timeout=100), range(3)))
+    assert len(paths) == 1
+    assert web.whole["big.bin"] == 3  # ranges of 8 MiB, each once
+
+
+def test_a_process_that_is_killed_leaves_nothing_wrong(web: Served, kept: Path) -> None:
+    content = os.urandom(20 << 20)
+    web.put(**{"big.bin": content})
+    half, over = threading.Event(), threading.Event()
+
+    def hold(_: Any, number: int) -> bool:
+        if number == 3:
+            half.set()
+            over.wait(60)
+        return False
+
+    web.spoil = hold
+    child = subprocess.Popen([sys.executable, "-c", FETCH, web.url + "big.bin"])
+    try:
+        assert half.wait(60)
+        child.send_signal(signal.SIGKILL)
+    finally:
+        over.set()
+        child.wait()
+    assert files(kept) == ["big.bin.part"]
+    downloads = Downloads([web.url + "big.bin"])
+    assert Path(downloads.result()[0]).read_bytes() == content
+    assert files(kept) == ["big.bin"]
+
+
+def test_what_a_killed_process_left_gives_way(web: Served, kept: Path) -> None:
+    kept.mkdir()
+    (kept / f"{'0' * 32}-old.part").write_bytes(bytes(900))
+    web.put(**{"a.bin": bytes(500)})
+    Downloads([web.url + "a.bin"], budget(kept, 1000)).result()
+    assert files(kept) == ["a.bin"]
+
+
+def test_the_budget_is_kept_and_what_is_in_use_stays(web: Served, kept: Path) -> None:
+    web.put(**{f"{i}.bin": bytes([i]) * 400 for i in range(6)})
+    used = [Downloads([f"{web.url}{i}.bin"], budget(kept, 1000)) for i in range(2)]
+    places = [Path(each.result()[0]) for each in used]
+    third = Downloads([web.url + "2.bin"], budget(kept, 1000))
+    third.start()  # there is no room, which is no error yet
+    with pytest.raises(
+        errors.LimitError, match=r"2\.bin: its 400 bytes do not fit .* raise cache_limit= by 200"
+    ):
+        third.result()
+    with pytest.raises(errors.LimitError, match=r"\(1200 bytes\) are asked for together"):
+        Downloads([f"{web.url}{i}.bin" for i in range(3)], budget(kept, 1000)).result()
+    assert [place.read_bytes()[0] for place in places] == [0, 1]
+    used[0].release()
+    for i in (2, 3, 4, 5):
+        more = Downloads([f"{web.url}{i}.bin"], budget(kept, 1000))
+        assert Path(more.result()[0]).read_bytes() == bytes([i]) * 400
+        assert files(kept) == ["1.bin", f"{i}.bin"]
+        more.release()
+    used[1].release()
+    assert not [link for link in Path("/proc/self/fd").iterdir() if str(kept) in os.path.realpath(link)]
+
+
+def test_a_file_is_used_until_its_last_process_ends(web: Served, kept: Path) -> None:
+    web.put(**{"0.bin": bytes(400), "1.bin": bytes(400)})
+    child = subprocess.Popen(
+        [sys.executable, "-c", FETCH + "\nsys.stdout.flush(); input()", web.url + "0.bin"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        child.stdout.readline()
+        with pytest.raises(errors.LimitError):
+            Downloads([web.url + "1.bin"], budget(kept, 500)).result()
+        child.stdin.close()
+        child.wait()
+    Downloads([web.url + "1.bin"], budget(kept, 500)).result()
+    assert files(kept) == ["1.bin"]
+
+
+def test_a_download_that_nobody_wants_ends(web: Served, kept: Path) -> None:
+    web.put(**{"big.bin": bytes(20 << 20)})
+    asked, over = threading.Event(), threading.Event()
+
+    def hold(_: Any, number: int) -> bool:
+        if number > 1:
+            asked.set()
+            over.wait(60)
+        return False
+
+    web.spoil = hold
+    downloads = Downloads([web.url + "big.bin"])
+    downloads.start()
+    assert asked.wait(60)
+    del downloads
+    gc.collect()
+    over.set()
+    assert files(kept) == []
+
+
+def test_where_and_how_much(web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    web.put(**{"t.csv": CSV})
+    gofast.downloads.keep(tmp_path / "there", "1kB")
+    assert len(gofast.TableDataset(web.url + "t.csv", label="label")) == 50
+    assert files(tmp_path / "there") == ["t.csv"]
+    gofast.downloads.keep(tmp_path / "there", 10)
+    web.put(**{"u.csv": CSV})
+    with pytest.raises(errors.LimitError, match="10 bytes"):
+        gofast.TableDataset(web.url + "u.csv", label="label")
+    for limit in ("much", 0, -1):
+        with pytest.raises(errors.OptionError, match="cache_limit"):
+            gofast.downloads.keep(cache_limit=limit)
+    (tmp_path / "file").touch()
+    gofast.downloads.keep(tmp_path / "file")
+    with pytest.raises(errors.ReadError, match="the folder of downloads"):
+        gofast.TableDataset(web.url + "t.csv", label="label")
+    monkeypatch.delenv("GOFAST_DOWNLOADS")
+    monkeypatch.delenv("GOFAST_DOWNLOADS_LIMIT")

@@ -1,0 +1,84 @@
+"""WebDataset's shards behind a server: the samples of the disk, downloaded ahead, by any process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gofast.webdataset as wds
+from gofast import errors
+from served import Served, serving
+from tars import tar_bytes
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Served]:
+    with serving() as made:
+        for i in range(5):
+            data = tar_bytes([{"cls": b"%d" % (10 * i + k)} for k in range(6)], stem=f"{i}-")
+            made.put(**{f"{i}.tar": data})
+            (tmp_path / f"{i}.tar").write_bytes(data)
+        yield made
+
+
+def labels(urls: Any, workers: int = 0, how: str | None = None, **options: Any) -> list[int]:
+    data = wds.WebDataset(urls, shardshuffle=False, **options).decode().to_tuple("cls")
+    loader = wds.WebLoader(data, batch_size=None, num_workers=workers, multiprocessing_context=how)
+    return [int(label) for (label,) in loader]
+
+
+@pytest.mark.parametrize(("workers", "how"), [(0, None), (2, "fork"), (2, "forkserver")])
+def test_samples_are_those_of_the_disk(workers: int, how: str | None, web: Served, tmp_path: Path) -> None:
+    want = labels(f"{tmp_path}/{{0..4}}.tar", workers, how and "fork")
+    assert len(want) == 30
+    for _ in range(2):
+        assert labels(f"{web.url}{{0..4}}.tar", workers, how, cache_dir=str(tmp_path / "kept")) == want
+    assert set(web.whole.values()) == {1}  # the second epoch read what is kept
+    assert not [*(tmp_path / "kept").glob("*.part")]
+
+
+def test_the_next_two_are_on_their_way(web: Served, tmp_path: Path) -> None:
+    there = [threading.Event() for _ in range(5)]
+
+    def seen(request: Any, number: int) -> bool:
+        if number == 2:  # behind the probe
+            there[int(request.path[1])].set()
+        return False
+
+    web.spoil = seen
+    data = wds.WebDataset(f"{web.url}{{0..4}}.tar", shardshuffle=False, cache_dir=str(tmp_path / "kept"))
+    samples = iter(data)
+    next(samples)
+    assert all(each.wait(60) for each in there[:3])
+    assert web.asked["3.tar"] == web.asked["4.tar"] == 0
+    samples.close()  # type: ignore[attr-defined]
+    assert not [*(tmp_path / "kept").glob("*.part")]
+
+
+def test_a_shard_of_room_is_enough(web: Served, tmp_path: Path) -> None:
+    size = len(web.files["0.tar"])
+    kept = str(tmp_path / "kept")
+    assert len(labels(f"{web.url}{{0..4}}.tar", cache_dir=kept, cache_size=size)) == 30
+    assert sum(each.stat().st_size for each in (tmp_path / "kept").iterdir()) == size
+    with pytest.raises(errors.LimitError, match=r"0\.tar"):
+        labels(f"{web.url}{{0..4}}.tar", cache_dir=kept, cache_size=size - 1)
+
+
+def test_a_missing_shard_is_the_handlers(web: Served, tmp_path: Path) -> None:
+    del web.files["1.tar"]
+    urls = [f"{web.url}{i}.tar" for i in range(3)] + ["http:///"]
+    kept = str(tmp_path / "kept")
+    with pytest.raises(errors.NotFoundError, match=r"1\.tar"):
+        labels(urls, cache_dir=kept)
+    assert len(labels(urls, cache_dir=kept, handler=wds.ignore_and_continue)) == 12
+
+
+def test_the_environment_of_webdataset(web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WDS_CACHE", str(tmp_path / "wds"))
+    monkeypatch.setenv("WDS_CACHE_SIZE", "1000000")
+    assert len(labels(web.url + "0.tar")) == 6
+    assert len([*(tmp_path / "wds").glob("*-0.tar")]) == 1
