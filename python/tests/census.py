@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 74_052,
-    "lines: tests": 59_883,
+    "lines: library": 75_305,
+    "lines: tests": 60_193,
     "lines: benchmarks": 8_500,
 }
 
