@@ -406,7 +406,7 @@ def test_a_dataset_of_ones_own(loader: Any, workers: int, files: list[Path]) -> 
 def test_equal_composes_have_one_plan(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled, own = list[Any](), compose_calls.compile
     monkeypatch.setattr(compose_calls, "compile", lambda *a, **k: compiled.append(a) or own(*a, **k))
-    monkeypatch.setattr(compose_calls, "_contents", compose_calls._Contents())
+    monkeypatch.setattr(compose_calls, "_plans_of_copies", compose_calls._PlansOfCopies())
 
     def made(size: Any, mean: Any) -> Any:
         return T.Compose([T.Resize(size), T.ToTensor(), T.Normalize(mean, STD)])
@@ -421,7 +421,7 @@ def test_equal_composes_have_one_plan(files: list[Path], monkeypatch: pytest.Mon
 def test_equal_composes_differ_by_what_changes_them(
     files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compose_calls, "_contents", compose_calls._Contents())
+    monkeypatch.setattr(compose_calls, "_plans_of_copies", compose_calls._PlansOfCopies())
 
     def both(change: Callable[[Any], Any] = lambda compose: None) -> list[torch.Tensor]:
         made = []
