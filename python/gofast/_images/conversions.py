@@ -90,7 +90,7 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
         return None
     if Pending.waiting >= MOST_BYTES or torch.is_inference_mode_enabled():
         return None
-    conversion, whole = _conversion(how, channels), None
+    conversion, again = _conversion(how, channels), None
     at_once = width * height < _SMALL and conversion.alone > conversion.together + _PATIENCE
     making = image._look() if kind is LazyImage else untouched(image)
     if making is None:
@@ -108,14 +108,14 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
             if making is None:
                 return None
             source = making.source
-        held, data, whole = (*source.held(), None) if at_once else source.waiting()
+        held, data, again = (*source.held(), None) if at_once else source.waiting()
         if held is None:
             return None
         picture = data, *held, making.chain
         source.state = SourceState.NATIVE  # the file is known to be whole
     if at_once:
         return conversion.finish((*picture, width, height), None)  # it would not wait for long
-    return lazy_sample(conversion, (*picture, width, height), None, whole)
+    return lazy_sample(conversion, (*picture, width, height), None, again)
 
 
 def _is_whole(source: Source) -> bool:

@@ -186,10 +186,10 @@ class LazyProgram(_Program[torch.Tensor]):
             is_usual(*size) and self._waits() and (isinstance(source, PixelSource) or source.is_certain())
         ):
             return self.of(size, making)
-        held, data, whole = making.source.waiting()
+        held, data, again = making.source.waiting()
         if held is None:
             return None
-        wait = functools.partial(self._wait, size[0], whole)
+        wait = functools.partial(self._wait, size[0], again)
         made = self._drawn(size, self._core, (data, *held, making.chain), None, wait)
         if made is not None:
             making.source.state = SourceState.NATIVE
@@ -256,14 +256,14 @@ class LazyProgram(_Program[torch.Tensor]):
     def _wait(
         self,
         width: int,
-        whole: tuple[int, int] | None,
+        again: Source | None,
         core: CorePictures,
         picture: Picture,
         record: array[int] | None,
     ) -> torch.Tensor | None:
         if record is not None and self._asks_for_boxes and not is_usual_box(self._plan.steps, record, width):
             return self._make(core, picture, record)
-        return lazy_sample(self, picture, record, whole)
+        return lazy_sample(self, picture, record, again)
 
     @Spent.picture
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:

@@ -24,7 +24,7 @@ from torch.utils import swap_tensors
 
 from .._core import codecs, engine
 from .._core.native import Picture
-from .._lazy.source import ANY_PIXELS, pass_order
+from .._lazy.source import ANY_PIXELS, Source, pass_order
 from .._loader.sample_memory import empty_batch
 
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
@@ -85,27 +85,32 @@ class Held:
 
     Args:
         picture: of which a sample is made.
-        whole: width and height of the file's picture, if it is worth decoding it once for all samples.
+        again: the file, if it is worth decoding it once for all samples.
+
+    Attributes:
+        data, size: the file, and zeros; or pixels, and their width and height.
+        whole: width and height of what is to be decoded.
     """
 
-    __slots__ = ("__weakref__", "_bytes", "data", "size", "whole")
+    __slots__ = ("__weakref__", "_again", "_bytes", "data", "size", "whole")
 
     def __init__(self, picture: Picture) -> None:
         self.data, *self.size = picture[:3]
         self.whole: tuple[int, int] | None = None
+        self._again: weakref.ref[Source] | None = None
         self._bytes = 0
         self._count(len(self.data))
 
     @classmethod
-    def of(cls, picture: Picture, whole: tuple[int, int] | None = None) -> Held:
+    def of(cls, picture: Picture, again: Source | None = None) -> Held:
         """The one with a picture's data."""
         data = picture[0]
         held = _held.get(id(data))
         if held is None or held.data is not data:  # its file's data has gone, and another's lies there
             held = _held[id(data)] = cls(picture)
-        if whole is not None and held.whole is None and not held.size[0]:
-            held.whole = whole
-            held._count(4 * whole[0] * whole[1])
+        if again is not None and held.whole is None and not held.size[0]:
+            held.whole, held._again = again.size, weakref.ref(again)
+            held._count(4 * again.size[0] * again.size[1])
         return held
 
     def _count(self, size: int) -> None:
@@ -130,6 +135,9 @@ class Held:
         for held, made in zip(each, rows, strict=True):
             assert held.whole is not None
             held.data, held.size, held.whole = made, [*held.whole], None
+            _held[id(made)] = held
+            if held._again is not None and (source := held._again()) is not None:
+                source.keep(made)
 
 
 _held: weakref.WeakValueDictionary[int, Held] = (
@@ -428,10 +436,10 @@ _KNOWN = _known()
 
 
 def lazy_sample(
-    program: Makes, picture: Picture, record: array[int] | None, whole: tuple[int, int] | None = None
+    program: Makes, picture: Picture, record: array[int] | None, again: Source | None = None
 ) -> LazySample:
-    """A sample that waits; whole: see Held."""
-    return _sample(Pending(program, Held.of(picture, whole), picture[3:], record))
+    """A sample that waits; again: see Held."""
+    return _sample(Pending(program, Held.of(picture, again), picture[3:], record))
 
 
 def _sample(pending: Pending) -> LazySample:

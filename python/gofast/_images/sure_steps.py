@@ -23,6 +23,7 @@ _SURE |= {"to_float", "to_uint8", "normalize"}
 _SURE_OF_TENSORS = {"color_jitter", "trivial_augment", "rand_augment", "auto_augment"}
 _SIZED = {"resize", "center_crop", "random_resized_crop"}
 _LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 13, 16
+_MOST_SHORT = 1 << 10  # of a shorter side that is resized to: the longer one has 16 times that at most
 _MOST_PADDING = 1 << 11  # of a side: with it, a picture stays below canvas.h's GF_CANVAS_MOST_PIXELS
 _MOST_SUMMED = (1 << 24) // 255  # pixels, of which torch's mean is exact
 _LEAST_SIGMA = 0.01  # the weights of a smaller one may all be 0
@@ -77,7 +78,7 @@ def _behind(step: dict[str, Any], size: Size, channels: int) -> Size:
     if step.get("usual") or str(step.get("filter")).startswith("torch"):
         raise _Unsure  # torch lays out some tensors in an order that is its own
     if op in _SIZED or (op == "random_crop" and _adds_little(step)):
-        return (*step["size"],) if len(step["size"]) == 2 else None
+        return _resized(step, size)
     if op == "random_apply":
         return size if _through(step["steps"], size, channels) == size else None
     if op == "gaussian_blur":
@@ -94,6 +95,22 @@ def _behind(step: dict[str, Any], size: Size, channels: int) -> Size:
     if not sure:
         raise _Unsure
     return size
+
+
+def _resized(step: dict[str, Any], size: Size) -> Size:
+    """The size that a step gives: a whole one, or that of a shorter side."""
+    short, *more = step["size"] or (0,)
+    if more:
+        made = short, *more
+    elif size is None and 0 < short <= _MOST_SHORT:
+        return None  # such a picture too is narrow enough for the steps behind
+    elif size is None or not short or step.get("max_size"):
+        raise _Unsure
+    else:
+        made = tuple(short if side == min(size) else int(short * side / min(size)) for side in size)
+    if max(made) > _MOST_SIDE:
+        raise _Unsure
+    return made
 
 
 def _adds_little(step: dict[str, Any]) -> bool:

@@ -96,7 +96,7 @@ class _Array(Source):
         self.site.misses = 0
         return (0, 0), self._head + (self._array.data if self.mode == "L" else self._array)
 
-    def waiting(self) -> tuple[tuple[int, int] | None, bytes, tuple[int, int] | None]:
+    def waiting(self) -> tuple[tuple[int, int] | None, bytes, Source | None]:
         """See the base class."""
         return *self.held(), None
 

@@ -282,17 +282,17 @@ class Source:
         A picture that is used again is decoded whole, and kept while it is among the latest: so is at once
         every picture as long as the last ones were used again. Not one with a palette.
         """
-        held, data, whole = self.waiting()
-        if whole is None:
+        held, data, again = self.waiting()
+        if again is None:
             return held, data
-        made = codecs.capsule().make_pixels((data, 0, 0, b""), *whole, 4, pass_order(), ANY_PIXELS)
+        made = codecs.capsule().make_pixels((data, 0, 0, b""), *self.size, 4, pass_order(), ANY_PIXELS)
         if isinstance(made, tuple):
             return None, data
-        self._keep(made)
-        return whole, made
+        self.keep(made)
+        return self.size, made
 
-    def waiting(self) -> tuple[tuple[int, int] | None, bytes, tuple[int, int] | None]:
-        """As `held`, for whoever makes pictures later, and the size of the file's if it is worth decoding."""
+    def waiting(self) -> tuple[tuple[int, int] | None, bytes, Source | None]:
+        """As `held`, for whoever makes pictures later, and this if decoding it whole is worth while."""
         if (whole := self._whole) is not None:
             return self.size, whole, None
         data = self.data()
@@ -306,9 +306,10 @@ class Source:
         elif counts.again:
             counts.again -= 1
             again = True
-        return (0, 0), data, self.size if again and 4 * self.size[0] * self.size[1] <= _MOST_KEPT else None
+        return (0, 0), data, self if again and 4 * self.size[0] * self.size[1] <= _MOST_KEPT else None
 
-    def _keep(self, whole: bytes) -> None:
+    def keep(self, whole: bytes) -> None:
+        """Keeps all pixels, as RGBX, while this is among the latest."""
         self._whole = whole
         _kept.append((weakref.ref(self), len(whole)))
         counts.kept += len(whole)

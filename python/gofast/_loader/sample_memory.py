@@ -76,12 +76,13 @@ class StackedBatches:
 
     Attributes:
         are_sent: they are a worker's.
-        blocks: then, that of each batch since `begin`, by the id of its tensor.
+        blocks: then, that of each batch since `begin`, by the id of its tensor; and a tensor on the same
+            memory, which nobody else changes.
     """
 
     def __init__(self, memory: BatchMemory, least: int) -> None:
         self._memory, self._least, self.are_sent = memory, least, memory.shared
-        self.blocks: dict[int, tuple[torch.Tensor, MemoryBlock]] = {}
+        self.blocks: dict[int, tuple[torch.Tensor, torch.Tensor, MemoryBlock]] = {}
 
     def begin(self) -> None:
         """What this thread stacks from now on lies here. What it stacked before is on its way."""
@@ -103,7 +104,7 @@ class StackedBatches:
             return torch.empty(shape, dtype=dtype, device="cpu")
         batch = block.tensor(0, shape, dtype)
         if self.are_sent:
-            self.blocks[id(batch)] = batch, block
+            self.blocks[id(batch)] = batch, batch.detach(), block
         return batch
 
 

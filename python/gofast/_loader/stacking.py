@@ -182,10 +182,11 @@ class WorkerBegin:
             self._function(worker)
 
 
-def _crossing(batch: Any, blocks: dict[int, tuple[torch.Tensor, MemoryBlock]]) -> Any:
+def _crossing(batch: Any, blocks: dict[int, tuple[torch.Tensor, torch.Tensor, MemoryBlock]]) -> Any:
     """The same with tickets in place of tensors that lie in these blocks.
 
-    As it is where something else may have a view of one: torch would send both in one piece.
+    As it is where something else may have a view of one: torch would send both in one piece. So is a tensor
+    that was given other memory, or whose gradient is asked for.
     """
     storages = Counter[int]()
 
@@ -201,7 +202,9 @@ def _crossing(batch: Any, blocks: dict[int, tuple[torch.Tensor, MemoryBlock]]) -
     def put(value: Any) -> Any:
         kind = type(value)
         if id(value) in blocks and storages[value.untyped_storage().data_ptr()] == 1:
-            return blocks[id(value)][1].crossing(value)
+            _, stacked, block = blocks[id(value)]
+            if value.is_set_to(stacked) and value.dtype is stacked.dtype and not value.requires_grad:
+                return block.crossing(value)
         if kind is dict:
             return {key: put(one) for key, one in value.items()}
         return kind(map(put, value)) if kind in (list, tuple) else value

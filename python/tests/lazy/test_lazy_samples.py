@@ -31,6 +31,8 @@ import gofast
 from gofast._core import codecs, engine
 from gofast._images import lazy_program
 from gofast._images.lazy_samples import LazySample, Pending
+from gofast._images.sure_steps import never_fail
+from gofast._lazy import source
 from in_threads import in_threads
 from same import difference
 
@@ -518,3 +520,74 @@ def test_their_time_is_counted_once(files: list[Path]) -> None:
     after = gofast.engine_stats()
     assert 0 < after["busy_seconds"] - before["busy_seconds"] < 60
     assert all(0 <= seconds < 60 for seconds in after["stages"].values()), after["stages"]
+
+
+def test_pictures_that_a_dataset_keeps_are_decoded_once(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures, theirs = ([opened(path, ours) for path in files[:6]] for ours in (True, False))
+    rows, make = list[int](), codecs.capsule().make_rows
+
+    class Counted:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(capsule, name)
+
+        def make_rows(self, each: list[Any], *more: Any) -> Any:
+            rows.append(len(each))
+            return make(each, *more)
+
+    capsule = codecs.capsule()
+    monkeypatch.setattr(codecs, "capsule", Counted)
+    monkeypatch.setattr(source.counts, "again", 0)
+    for epoch in range(4):
+        made = []
+        for images in (pictures, theirs):
+            torch.manual_seed(epoch)
+            made.append(torch.stack([TRAIN(image) for image in images]))
+        assert difference(*made) == ""
+    assert sum(rows) == len(pictures), "as a whole, the second time"
+
+
+@pytest.mark.parametrize(
+    ("size", "transforms"),
+    [
+        ((8, 128), [T.Resize(1024), T.CenterCrop(8)]),
+        ((8, 8), [T.Resize((100, 3000)), T.CenterCrop((10, 3000)), T.Resize(40), T.CenterCrop(8)]),
+        ((8, 8), [T.RandomApply([T.Resize(1025)], p=1), T.CenterCrop(8)]),
+        ((90, 80), [T.Resize(1024), T.RandomCrop(20, padding=2048)]),
+        ((90, 80), [T.Resize(8), T.GaussianBlur(15, 0.5), T.Resize((8, 9))]),
+    ],
+    ids=str,
+)
+def test_what_waits_can_be_made_at_the_bounds(size: Any, transforms: list[Any], tmp_path: Path) -> None:
+    Image.effect_mandelbrot(size, (-2, -1, 1, 1), 50).convert("RGB").save(tmp_path / "a.jpg")
+    compose, made = T.Compose([*transforms, T.ToTensor()]), []
+    for ours in (True, False):
+        torch.manual_seed(0)
+        try:
+            made.append(torch.stack([compose(opened(tmp_path / "a.jpg", ours)) for _ in range(2)]))
+        except Exception as error:
+            made.append((type(error), str(error)))
+    assert difference(*made) == ""
+
+
+def test_which_steps_never_fail() -> None:
+    resize = {"op": "resize", "max_size": None, "filter": "bilinear"}
+    blur = {"op": "gaussian_blur", "kernel": [15, 15], "sigma": [0.1, 2.0]}
+    fixed = {**resize, "size": [8, 9]}
+    for steps, sure in [
+        ([{**resize, "size": [1024]}], True),
+        ([{**resize, "size": [1025]}], False),
+        ([fixed, {**resize, "size": [1025]}], True),
+        ([fixed, {**resize, "size": [8000]}], False),  # 9000 the other way
+        ([fixed, {**resize, "size": [20], "max_size": 21}], False),
+        ([{**resize, "size": [], "max_size": 9}], False),
+        ([fixed, blur], True),
+        ([{**resize, "size": [7, 9]}, blur], False),  # wider than the picture
+        ([fixed, {**blur, "sigma": [0.001, 2.0]}], False),
+        ([{"op": "random_crop", "size": [9, 9], "padding": [2048] * 4}], True),
+        ([{"op": "random_crop", "size": [9, 9], "padding": [2049] * 4}], False),
+        ([{"op": "random_apply", "steps": [fixed]}, blur], False),  # of one size or of another
+        ([{"op": "random_perspective"}], False),
+    ]:
+        assert never_fail(steps, 3) is sure, steps

@@ -77,6 +77,22 @@ def with_view(rows: list[dict[str, Any]]) -> tuple[torch.Tensor, ...]:
     return made, made[0]
 
 
+def with_gradient(rows: list[dict[str, Any]]) -> torch.Tensor:
+    return stack(rows).requires_grad_()
+
+
+def other_memory(rows: list[dict[str, Any]]) -> torch.Tensor:
+    made = stack(rows)
+    made.data = made.data[1:] - made.data.mean()
+    return made
+
+
+def swapped(rows: list[dict[str, Any]]) -> torch.Tensor:
+    made = stack(rows)
+    torch.utils.swap_tensors(made, made * 3)
+    return made
+
+
 def looked_at(rows: list[dict[str, Any]]) -> list[Any]:
     return [stack(rows), [row["pixels"].sum().item() for row in rows]]
 
@@ -102,6 +118,7 @@ def called(value: Any) -> str:
 
 
 FUNCTIONS = [stack, in_a_dict, nested, in_place, twice, with_view, looked_at, not_stacked, Keeps()]
+FUNCTIONS += [with_gradient, other_memory, swapped]
 SPAWNED = [pytest.param(f, "spawn", marks=pytest.mark.full) for f in (in_a_dict, Keeps())]
 
 
