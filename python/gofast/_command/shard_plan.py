@@ -23,6 +23,7 @@ from ..images import ImageFolder
 _MOST = 1 << 30  # bytes of a picture: it is held in memory, and a value of Parquet has less than twice that
 _FIXED = 4 << 10  # of a shard's own, beside the names of the classes
 _EACH = 3 * 512  # of a sample's own in a tar: two headers and the label; in Parquet it is less
+_NUMBER = re.compile(r"\{(?::(?:0[0-9]{0,2})?d)?\}")  # a format that gives each number another text of digits
 
 
 class ShardPicture(NamedTuple):
@@ -156,18 +157,18 @@ class ShardNames:
     """The names of shards.
 
     Args:
-        pattern: a path whose last part has numbers in braces, as of Python's format: the shard's, and, if
-            there is a second one, how many shards there are.
+        pattern: a path whose last part has a place for the shard's number, ``{}`` or ``{:06d}``, and, if there
+            is a second one, for how many shards there are.
+
+    Raises:
+        OptionError: it has none, or other braces.
     """
 
     def __init__(self, pattern: str) -> None:
         self._folder, self._last = os.path.split(os.path.expanduser(pattern))
-        try:
-            told = [self._last.format(number, 20) for number in (7, 8)]
-        except (IndexError, KeyError, ValueError, AttributeError):
-            told = []
-        if len({*told, self._last}) < 3 or os.sep in "".join(told):
-            said = "needs a place for the shard's number in its last part, such as train-{:06d}.tar"
+        self._parts = _NUMBER.split(self._last)
+        if len(self._parts) not in (2, 3) or re.search("[{}]", "".join(self._parts)):
+            said = "needs a place for the shard's number in its last part: {} or {:06d}, as in train-{:06d}.tar"
             raise errors.OptionError(f"{pattern}: the name {said}")
         self.suffix = Path(self._last).suffix
 
@@ -178,7 +179,6 @@ class ShardNames:
 
     def others(self, paths: list[str]) -> list[str]:
         """What is there, would be read as another shard, and is none of these."""
-        parts = re.split(r"\{[^{}]*\}", self._last)
-        name = re.compile(r"\d+".join(re.escape(part.format()) for part in parts))
+        name = re.compile(r"\d+".join(map(re.escape, self._parts)))
         there = {entry for entry in os.listdir(self._folder or ".") if name.fullmatch(entry)}
         return sorted(there - {os.path.basename(path) for path in paths})

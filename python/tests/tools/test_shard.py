@@ -230,6 +230,7 @@ def test_wrong_options(
     monkeypatch.setattr(shard_writer, "_SMALLEST", 1 << 20)
     for line in (
         ["t.tar"], ["{:06d}/t.tar"], ["t-{:q}.tar"], ["t-{x}.tar"], ["t-{.tar"], ["t-{0.x}.tar"],
+        ["t-{:.1g}.tar"], ["t-{:c}.tar"], ["t-{:0{}d}.tar"], ["{{x}}-{:d}.tar"], ["t-{:6d}.tar"], ["{}{}{}.tar"],
         ["t-{}.zip"], ["t-{}.tar", "--size", "much"], ["t-{}.tar", "--size", "1kB"],
     ):  # fmt: skip
         assert run(photos, tmp_path / line[0], *line[1:]) == 2, line
