@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import errors
+from .._core.atomic_files import locked_now, writing
 from .._core.permutation import Permutation
 from .._core.progress import Progress
 from .._core.regular_files import regular_file
@@ -172,9 +174,28 @@ class ShardNames:
             raise errors.OptionError(f"{pattern}: the name {said}")
         self.suffix = Path(self._last).suffix
 
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Makes the folder, in which nobody else writes shards of such names until the block ends.
+
+        Raises:
+            ReadError: somebody does, or the system refuses to write there.
+        """
+        lock = os.path.join(self._folder, f".{'{}'.join(self._parts)}.lock")
+        with writing(lock, "shards"):
+            os.makedirs(self._folder or ".", exist_ok=True)
+            fd = locked_now(lock)
+        if fd is None:
+            raise errors.ReadError(f"{lock}: another gofast shard writes there: wait for its end").at(path=lock)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(lock)
+            os.close(fd)
+
     def of(self, count: int) -> list[str]:
-        """The paths of so many shards, for which there is a folder from now on."""
-        os.makedirs(self._folder or ".", exist_ok=True)
+        """The paths of so many shards."""
         return [os.path.join(self._folder, self._last.format(number, count)) for number in range(count)]
 
     def others(self, paths: list[str]) -> list[str]:

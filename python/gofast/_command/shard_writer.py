@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from .. import errors
-from .._core.atomic_files import replaced, writing
+from .._core.atomic_files import replaced
 from .._core.progress import Progress
 from .._core.units import bytes_of, many, size
 from . import output
@@ -28,13 +28,13 @@ def run(given: argparse.Namespace) -> int:
         output.note(f"left out: {error}")
     if not plan.shards:
         raise errors.NotFoundError(f"{given.src}: no picture that can be opened").at(path=given.src)
-    with writing(given.dst, "shards"):
-        paths = names.of(len(plan.shards))
-    written = _write(plan, form, paths, names)
-    if given.verify:
-        _verify(plan, form, paths)
+    paths = names.of(len(plan.shards))
+    with names.alone():
+        written = _write(plan, form, paths, names)
+        if given.verify:
+            _verify(plan, form, paths)
+        total = sum(map(os.path.getsize, paths))
     count, kept = len(plan.order), len(paths) - written
-    total = sum(map(os.path.getsize, paths))
     if given.json:
         skipped = [{"path": error.path, "reason": str(error)} for error in plan.skipped]
         output.print_json(

@@ -143,7 +143,7 @@ def test_a_killed_run_goes_on(photos: Path, tmp_path: Path, form: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
     ended = subprocess.run([sys.executable, "-c", KILLED, *options], env=environment, timeout=300)
     assert ended.returncode == -signal.SIGKILL
-    there = sorted((tmp_path / "out").iterdir())
+    there = sorted((tmp_path / "out").glob("train*"))
     assert there[-1].suffix == ".part" and len(there) > 1
     before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in there[:-1]}
     assert run(*options) == 0
@@ -152,6 +152,25 @@ def test_a_killed_run_goes_on(photos: Path, tmp_path: Path, form: str) -> None:
     assert run(*options) == 0
     files = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
+
+
+def test_one_run_writes_at_a_time(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line, own, ended = [photos, tmp_path / "out" / TAR, "--size"], ShardPlan.content, list[int]()
+
+    def content(plan: ShardPlan, number: int) -> bytes:
+        if not ended:
+            ended.append(0)
+            ended[0] = run(photos, tmp_path / "out" / "train-{}.tar", "--size", "1MB")
+        return own(plan, number)
+
+    monkeypatch.setattr(ShardPlan, "content", content)
+    assert run(*line, "40kB") == 0 and ended == [1]
+    assert "another gofast shard writes there" in capsys.readouterr().err
+    assert len(read(TAR, tmp_path / "out")) == len(expected(photos))
+    assert run(*line, "40kB") == 0 and not [*(tmp_path / "out").glob(".*")]
+    assert run(*line, "1MB") == 1
 
 
 @pytest.mark.parametrize("form", READ)
