@@ -85,7 +85,7 @@ class ShardPlan:
         self.order = order[there[order]]
         sizes = self._stamps[self.order, 0]
         self.total = int(sizes.sum())
-        ends = np.cumsum((sizes + 511) // 512 * 512 + _EACH)
+        self._ends = ends = np.cumsum((sizes + 511) // 512 * 512 + _EACH)
         self.shards: list[tuple[int, int]] = []
         first, room = 0, most - _FIXED - len(json.dumps(self.classes))
         while first < len(ends):
@@ -121,6 +121,11 @@ class ShardPlan:
         """Those of its pictures."""
         first, behind = self.shards[shard]
         return int(self._stamps[self.order[first:behind], 0].sum())
+
+    def samples_in_tar(self, shard: int) -> int:
+        """The bytes that its samples have in a tar."""
+        first, behind = self.shards[shard]
+        return int(self._ends[behind - 1] - (self._ends[first - 1] if first else 0))
 
     def pictures(self, shard: int) -> Iterator[ShardPicture]:
         """The pictures of a shard.
@@ -159,8 +164,8 @@ class ShardNames:
     """The names of shards.
 
     Args:
-        pattern: a path whose last part has a place for the shard's number, ``{}`` or ``{:06d}``, and, if there
-            is a second one, for how many shards there are.
+        pattern: a path whose last part has a place for the shard's number, ``{}`` or ``{:06d}``, and, if
+            there is a second one, for how many shards there are.
 
     Raises:
         OptionError: it has none, or other braces.
@@ -170,7 +175,7 @@ class ShardNames:
         self._folder, self._last = os.path.split(os.path.expanduser(pattern))
         self._parts = _NUMBER.split(self._last)
         if len(self._parts) not in (2, 3) or re.search("[{}]", "".join(self._parts)):
-            said = "needs a place for the shard's number in its last part: {} or {:06d}, as in train-{:06d}.tar"
+            said = "needs a place for the shard's number in its last part, {} or such as train-{:06d}.tar"
             raise errors.OptionError(f"{pattern}: the name {said}")
         self.suffix = Path(self._last).suffix
 
@@ -186,7 +191,8 @@ class ShardNames:
             os.makedirs(self._folder or ".", exist_ok=True)
             fd = locked_now(lock)
         if fd is None:
-            raise errors.ReadError(f"{lock}: another gofast shard writes there: wait for its end").at(path=lock)
+            said = f"{lock}: another gofast shard writes there: wait for its end"
+            raise errors.ReadError(said).at(path=lock)
         try:
             yield
         finally:

@@ -11,7 +11,7 @@ from .._core.atomic_files import replaced
 from .._core.progress import Progress
 from .._core.units import bytes_of, many, size
 from . import output
-from .shard_forms import Form, fingerprint_of, form_of
+from .shard_forms import Form, form_of, is_whole
 from .shard_plan import ShardNames, ShardPicture, ShardPlan
 
 _SMALLEST = 1 << 20
@@ -50,10 +50,9 @@ def run(given: argparse.Namespace) -> int:
 
 def _write(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> int:
     """Writes what is not there yet. Returns how many shards."""
-    fingerprints = [plan.fingerprint(shard) for shard in range(len(paths))]
     missing = [shard for shard, path in enumerate(paths) if not os.path.lexists(path)]
     for shard in sorted({*range(len(paths))} - {*missing}):
-        if fingerprint_of(form, paths[shard]) != fingerprints[shard]:
+        if not is_whole(form, paths[shard], _features(plan, form, shard), plan.samples_in_tar(shard)):
             raise _others(paths[shard])
     for name in names.others(paths):
         raise _others(os.path.join(os.path.dirname(paths[0]), name))
@@ -61,10 +60,13 @@ def _write(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> 
     with Progress(f"writing {many(len(paths), 'shard')}") as progress:
         for shard in missing:
             with replaced(paths[shard]) as file:
-                features = form.features(plan.classes, fingerprints[shard])
-                form.write(file, features, _counted(plan, shard, done, progress))
+                form.write(file, _features(plan, form, shard), _counted(plan, shard, done, progress))
             done += plan.bytes_of(shard)
     return len(missing)
+
+
+def _features(plan: ShardPlan, form: Form, shard: int) -> str:
+    return form.features(plan.classes, plan.fingerprint(shard))
 
 
 def _counted(plan: ShardPlan, shard: int, done: int, progress: Progress) -> Iterator[ShardPicture]:
@@ -94,5 +96,5 @@ def _verify(plan: ShardPlan, form: Form, paths: list[str]) -> None:
 
 
 def _others(path: str) -> errors.ChangedError:
-    said = "it is there, and is no shard of these pictures as they are now, with these options"
+    said = "it is there, and is no whole shard of these pictures as they are now, with these options"
     return errors.ChangedError(f"{path}: {said}: remove it, or give another DST").at(path=path)

@@ -41,10 +41,11 @@ def photos(tmp_path: Path) -> Path:
     root = make_folder(tmp_path / "photos", 25)
     odd = root / "class.ä"
     odd.mkdir()
-    for i, name in enumerate(("a.b.jpg", "a_b.JPG", "a.png", "a.jpeg", "ß/a.webp", "ß/.hidden.bmp")):
+    names = ("a.b.jpg", "a_b.JPG", "a.png", "a.jpeg", "ß/a.webp", "ß/.hidden.bmp", ".jpg", "..jpg")
+    for i, name in enumerate(names):
         (odd / name).parent.mkdir(exist_ok=True)
         picture = photograph(i, 40, 30)
-        picture.save(odd / name, "JPEG" if name.endswith("JPG") else None)
+        picture.save(odd / name, "JPEG" if name.lower().endswith("jpg") else None)
     return root
 
 
@@ -180,6 +181,9 @@ def test_what_has_changed_is_noticed(
     out = tmp_path / "out"
     line = [photos, out / form, "--size", "40kB"]
 
+    def cut(path: Path) -> None:
+        os.truncate(path, path.stat().st_size - 1024)  # a tar without its end is one that is read
+
     def stale() -> None:  # "train-*" would read it
         last = sorted(out.iterdir())[-1]
         last.with_name(last.name.replace("0", "7")).write_bytes(last.read_bytes())
@@ -189,6 +193,8 @@ def test_what_has_changed_is_noticed(
         lambda: (photos / "class.ä" / "z.jpg").write_bytes(b"x"),
         lambda: (photos / "class.ä").rename(photos / "class.b"),
         lambda: sorted(out.iterdir())[0].write_bytes(b"something else"),
+        lambda: cut(sorted(out.iterdir())[0]),
+        lambda: (path := sorted(out.iterdir())[0]).unlink() or os.mkfifo(path),
         lambda: line.append("--shuffle=3"),
         stale,
     ):
@@ -196,7 +202,7 @@ def test_what_has_changed_is_noticed(
         assert run(*line) == 0 and run(*line) == 0
         capsys.readouterr()
         change()
-        assert run(*line) == 1 and "it is there, and is no shard of these" in capsys.readouterr().err
+        assert run(*line) == 1 and "it is there, and is no whole shard of these" in capsys.readouterr().err
 
 
 def test_a_picture_that_changes_meanwhile_is_an_error(photos: Path) -> None:
@@ -249,8 +255,9 @@ def test_wrong_options(
     monkeypatch.setattr(shard_writer, "_SMALLEST", 1 << 20)
     for line in (
         ["t.tar"], ["{:06d}/t.tar"], ["t-{:q}.tar"], ["t-{x}.tar"], ["t-{.tar"], ["t-{0.x}.tar"],
-        ["t-{:.1g}.tar"], ["t-{:c}.tar"], ["t-{:0{}d}.tar"], ["{{x}}-{:d}.tar"], ["t-{:6d}.tar"], ["{}{}{}.tar"],
-        ["t-{}.zip"], ["t-{}.tar", "--size", "much"], ["t-{}.tar", "--size", "1kB"],
+        ["t-{:.1g}.tar"], ["t-{:c}.tar"], ["t-{:0{}d}.tar"], ["{{x}}-{:d}.tar"],
+        ["t-{:6d}.tar"], ["{}{}{}.tar"], ["t-{}.zip"], ["t-{}.tar", "--size", "much"],
+        ["t-{}.tar", "--size", "1kB"],
     ):  # fmt: skip
         assert run(photos, tmp_path / line[0], *line[1:]) == 2, line
     with pytest.raises(SystemExit):
