@@ -179,6 +179,12 @@ class ShardNames:
             raise errors.OptionError(f"{pattern}: the name {said}")
         self.suffix = Path(self._last).suffix
 
+    def outside(self, root: str) -> None:
+        """Refuses a folder of shards that lies in that of the pictures, where it would be a class."""
+        inner, outer = os.path.realpath(self._folder), os.path.realpath(os.path.expanduser(root))
+        if os.path.commonpath((inner, outer)) == outer:
+            raise errors.OptionError(f"{inner} lies in {root}, where it would be a class: give another DST")
+
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Makes the folder, in which nobody else writes shards of such names until the block ends.

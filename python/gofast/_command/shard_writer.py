@@ -9,17 +9,22 @@ from collections.abc import Iterator
 from .. import errors
 from .._core.atomic_files import replaced
 from .._core.progress import Progress
+from .._core.remote_files import is_url
 from .._core.units import bytes_of, many, size
 from . import output
 from .shard_forms import Form, form_of, is_whole
 from .shard_plan import ShardNames, ShardPicture, ShardPlan
 
-_SMALLEST = 1 << 20
+_SMALLEST = 10**6
 
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
+    for what, value in ("SRC", given.src), ("DST", given.dst):
+        if is_url(value) or value.startswith("file://"):
+            raise errors.OptionError(f"{what} is a URL: give a folder here, and copy from or to the server")
     names, most = ShardNames(given.dst), bytes_of("--size", given.size)
+    names.outside(given.src)
     if most < _SMALLEST:
         raise errors.OptionError(f"--size {given.size}: a shard has at least {size(_SMALLEST)}")
     form = form_of(names.suffix)

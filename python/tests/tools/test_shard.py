@@ -252,14 +252,21 @@ def test_verify_notices_one_byte(
 def test_wrong_options(
     photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard_writer, "_SMALLEST", 1 << 20)
+    monkeypatch.undo()  # of `small`
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(photos)
     for line in (
         ["t.tar"], ["{:06d}/t.tar"], ["t-{:q}.tar"], ["t-{x}.tar"], ["t-{.tar"], ["t-{0.x}.tar"],
         ["t-{:.1g}.tar"], ["t-{:c}.tar"], ["t-{:0{}d}.tar"], ["{{x}}-{:d}.tar"],
         ["t-{:6d}.tar"], ["{}{}{}.tar"], ["t-{}.zip"], ["t-{}.tar", "--size", "much"],
-        ["t-{}.tar", "--size", "1kB"],
+        ["t-{}.tar", "--size", "999kB"],
+        ["photos/t-{}.tar"], ["photos/out/t-{}.tar"], ["link/out/t-{}.tar"],
     ):  # fmt: skip
         assert run(photos, tmp_path / line[0], *line[1:]) == 2, line
+    assert run(photos, tmp_path / "photos2" / TAR, "--size", "1MB") == 0
+    for src, dst in ((photos, "s3://b/t-{}.tar"), ("https://a/b", TAR), (photos, "file:///b/t-{}.tar")):
+        assert run(src, dst) == 2 and "is a URL" in capsys.readouterr().err
+    assert not [*Path().glob("*:*")]
     with pytest.raises(SystemExit):
         run(photos, tmp_path / TAR, "--shuffle", "-1")
     assert run(tmp_path / "none", tmp_path / TAR) == 1
