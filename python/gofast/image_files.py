@@ -336,7 +336,7 @@ class ImageFiles(VisionDataset):
     @checked
     def from_mds(
         cls: type[Self],
-        path: str | Path,
+        root: str | Path,
         image: str = "image",
         label: str | None = "class",
         transform: Callable[[Any], Any] | None = None,
@@ -350,7 +350,7 @@ class ImageFiles(VisionDataset):
         ``paths`` call samples ``file[0]``, ``file[1]`` and so on.
 
         Args:
-            path: a folder with shards on this machine, or its ``index.json``. Compressed ones must lie there
+            root: a folder with shards on this machine, or its ``index.json``. Compressed ones must lie there
                 unpacked.
             image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``.
             label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
@@ -370,7 +370,7 @@ class ImageFiles(VisionDataset):
             >>> train = gofast.ImageFiles.from_mds("shards", label="label", transform=T.ToTensor())
             >>> image, label = train[0]
         """
-        shards = shards_of(os.path.expanduser(os.fspath(path)), "mds")
+        shards = shards_of(os.path.expanduser(os.fspath(root)), "mds")
         listing = listing_of_shards(shards, image, label)
         return cls._of_records(listing, label is not None, transform, target_transform, options)
 
@@ -378,7 +378,7 @@ class ImageFiles(VisionDataset):
     @checked
     def from_litdata(
         cls: type[Self],
-        path: str | Path,
+        root: str | Path,
         image: str = "image",
         label: str | None = "class",
         transform: Callable[[Any], Any] | None = None,
@@ -391,7 +391,7 @@ class ImageFiles(VisionDataset):
         The package `litdata` is not needed. All is as of :meth:`from_mds`, but for what is named here.
 
         Args:
-            path: a folder with chunks on this machine, neither compressed nor encrypted, or its
+            root: a folder with chunks on this machine, neither compressed nor encrypted, or its
                 ``index.json``.
             image: the name of the pictures, which are JPEG, bytes or files: a key of the samples that were
                 optimized, such as ``"image"``; of tuples the position, ``"0"``. Dots stand between keys
@@ -409,7 +409,7 @@ class ImageFiles(VisionDataset):
         Example:
             >>> train = gofast.ImageFiles.from_litdata("chunks", transform=T.ToTensor())  # doctest: +SKIP
         """
-        shards = shards_of(os.path.expanduser(os.fspath(path)), "litdata")
+        shards = shards_of(os.path.expanduser(os.fspath(root)), "litdata")
         listing = listing_of_shards(shards, image, label)
         return cls._of_records(listing, label is not None, transform, target_transform, options)
 

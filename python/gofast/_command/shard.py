@@ -15,8 +15,8 @@ __features__.
 
 A shard gets its name when it is complete. After an interruption, the same command goes on: complete
 shards stay. It refuses to mix shards if a picture has changed since, by size and time, or if the options
-are others. DST has the shard's number in braces, as Python's format writes it, and, in a second pair,
-how many there are."""
+are others. DST has braces where the shard's number stands, {} or, with zeros before it, {:06d}; a second
+pair is how many there are."""
 
 
 def add(parsers: output.Parsers) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tarfile
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from .. import errors
+from .._core.regular_files import regular_file
 from ..image_files import ImageFiles
 from .shard_plan import ShardPicture
 
@@ -26,10 +28,10 @@ class TarShards:
     @staticmethod
     def write(file: BinaryIO, features: str, pictures: Iterable[ShardPicture]) -> None:
         """Writes one shard."""
-        _member(file, FEATURES, features.encode(), 0)
+        _features(file, features)
         for picture in pictures:
             key, seconds = f"{picture.number:08}", picture.modified // 10**9
-            suffix = os.path.splitext(picture.name)[1].lower()
+            suffix = picture.name[picture.name.rindex(".") :].lower()  # of ".jpg" too, as ImageFolder has it
             _member(file, key + suffix, picture.content, seconds)
             _member(file, f"{key}.cls", b"%d" % picture.label, seconds)
         file.write(bytes(2 * tarfile.BLOCKSIZE))
@@ -40,13 +42,12 @@ class TarShards:
         return _told({"cls": _classes(classes)}, fingerprint)
 
     @staticmethod
-    def told(path: str) -> str:
-        """What one that is there says of itself: "" for nothing."""
-        with tarfile.open(path, "r:") as tar:
-            first = tar.next()
-            if first is None or first.name != FEATURES or (file := tar.extractfile(first)) is None:
-                return ""
-            return file.read(1 << 24).decode()
+    def is_whole(file: BinaryIO, features: str, samples: int) -> bool:
+        """Whether a file says this of itself, and has members of so many bytes behind it."""
+        begin = io.BytesIO()
+        _features(begin, features)
+        whole = begin.tell() + samples + 2 * tarfile.BLOCKSIZE
+        return os.fstat(file.fileno()).st_size == whole and file.read(begin.tell()) == begin.getvalue()
 
     @staticmethod
     def read(paths: list[str]) -> ImageFiles:
@@ -83,10 +84,10 @@ class ParquetShards:
         return _told({"image": {"_type": "Image"}, "label": _classes(classes)}, fingerprint)
 
     @staticmethod
-    def told(path: str) -> str:
-        """What one that is there says of itself: "" for nothing."""
-        metadata = _pyarrow()[1].read_schema(path).metadata or {}
-        return bytes(metadata.get(b"huggingface", b"")).decode()
+    def is_whole(file: BinaryIO, features: str, samples: int) -> bool:
+        """Whether a file says this of itself, at its end."""
+        metadata = _pyarrow()[1].read_schema(file).metadata or {}
+        return bool(metadata.get(b"huggingface") == features.encode())
 
     @staticmethod
     def read(paths: list[str]) -> ImageFiles:
@@ -112,13 +113,17 @@ def form_of(suffix: str) -> Form:
     raise errors.OptionError(f"a shard's name ends in .tar or .parquet, and this one in {suffix!r}")
 
 
-def fingerprint_of(form: Form, path: str) -> str | None:
-    """The fingerprint of a shard that is there; None: it is none, or not whole."""
+def is_whole(form: Form, path: str, features: str, samples: int) -> bool:
+    """Whether a shard is there that says this of itself; in a tar, its samples have so many bytes."""
     try:
-        found = json.loads(form.told(path))["fingerprint"]
-    except (OSError, ValueError, LookupError, TypeError, RuntimeError, tarfile.TarError):
-        return None
-    return found if isinstance(found, str) else None
+        with regular_file(path) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
+            return form.is_whole(file, features, samples)
+    except (errors.GofastError, OSError, ValueError, LookupError, TypeError, RuntimeError):
+        return False
+
+
+def _features(file: BinaryIO, features: str) -> None:
+    _member(file, FEATURES, features.encode(), 0)
 
 
 def _member(file: BinaryIO, name: str, content: bytes, seconds: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import errors
+from .._core.atomic_files import locked_now, writing
 from .._core.permutation import Permutation
 from .._core.progress import Progress
 from .._core.regular_files import regular_file
@@ -23,6 +25,7 @@ from ..images import ImageFolder
 _MOST = 1 << 30  # bytes of a picture: it is held in memory, and a value of Parquet has less than twice that
 _FIXED = 4 << 10  # of a shard's own, beside the names of the classes
 _EACH = 3 * 512  # of a sample's own in a tar: two headers and the label; in Parquet it is less
+_NUMBER = re.compile(r"\{(?::(?:0[0-9]{0,2})?d)?\}")  # a format that gives each number another text of digits
 
 
 class ShardPicture(NamedTuple):
@@ -82,7 +85,7 @@ class ShardPlan:
         self.order = order[there[order]]
         sizes = self._stamps[self.order, 0]
         self.total = int(sizes.sum())
-        ends = np.cumsum((sizes + 511) // 512 * 512 + _EACH)
+        self._ends = ends = np.cumsum((sizes + 511) // 512 * 512 + _EACH)
         self.shards: list[tuple[int, int]] = []
         first, room = 0, most - _FIXED - len(json.dumps(self.classes))
         while first < len(ends):
@@ -118,6 +121,11 @@ class ShardPlan:
         """Those of its pictures."""
         first, behind = self.shards[shard]
         return int(self._stamps[self.order[first:behind], 0].sum())
+
+    def samples_in_tar(self, shard: int) -> int:
+        """The bytes that its samples have in a tar."""
+        first, behind = self.shards[shard]
+        return int(self._ends[behind - 1] - (self._ends[first - 1] if first else 0))
 
     def pictures(self, shard: int) -> Iterator[ShardPicture]:
         """The pictures of a shard.
@@ -156,29 +164,54 @@ class ShardNames:
     """The names of shards.
 
     Args:
-        pattern: a path whose last part has numbers in braces, as of Python's format: the shard's, and, if
-            there is a second one, how many shards there are.
+        pattern: a path whose last part has a place for the shard's number, ``{}`` or ``{:06d}``, and, if
+            there is a second one, for how many shards there are.
+
+    Raises:
+        OptionError: it has none, or other braces.
     """
 
     def __init__(self, pattern: str) -> None:
         self._folder, self._last = os.path.split(os.path.expanduser(pattern))
-        try:
-            told = [self._last.format(number, 20) for number in (7, 8)]
-        except (IndexError, KeyError, ValueError, AttributeError):
-            told = []
-        if len({*told, self._last}) < 3 or os.sep in "".join(told):
-            said = "needs a place for the shard's number in its last part, such as train-{:06d}.tar"
+        self._parts = _NUMBER.split(self._last)
+        if len(self._parts) not in (2, 3) or re.search("[{}]", "".join(self._parts)):
+            said = "needs a place for the shard's number in its last part, {} or such as train-{:06d}.tar"
             raise errors.OptionError(f"{pattern}: the name {said}")
         self.suffix = Path(self._last).suffix
 
+    def outside(self, root: str) -> None:
+        """Refuses a folder of shards that lies in that of the pictures, where it would be a class."""
+        inner, outer = os.path.realpath(self._folder), os.path.realpath(os.path.expanduser(root))
+        if os.path.commonpath((inner, outer)) == outer:
+            raise errors.OptionError(f"{inner} lies in {root}, where it would be a class: give another DST")
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Makes the folder, in which nobody else writes shards of such names until the block ends.
+
+        Raises:
+            ReadError: somebody does, or the system refuses to write there.
+        """
+        lock = os.path.join(self._folder, f".{'{}'.join(self._parts)}.lock")
+        with writing(lock, "shards"):
+            os.makedirs(self._folder or ".", exist_ok=True)
+            fd = locked_now(lock)
+        if fd is None:
+            said = f"{lock}: another gofast shard writes there: wait for its end"
+            raise errors.ReadError(said).at(path=lock)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(lock)
+            os.close(fd)
+
     def of(self, count: int) -> list[str]:
-        """The paths of so many shards, for which there is a folder from now on."""
-        os.makedirs(self._folder or ".", exist_ok=True)
+        """The paths of so many shards."""
         return [os.path.join(self._folder, self._last.format(number, count)) for number in range(count)]
 
     def others(self, paths: list[str]) -> list[str]:
         """What is there, would be read as another shard, and is none of these."""
-        parts = re.split(r"\{[^{}]*\}", self._last)
-        name = re.compile(r"\d+".join(re.escape(part.format()) for part in parts))
+        name = re.compile(r"\d+".join(map(re.escape, self._parts)))
         there = {entry for entry in os.listdir(self._folder or ".") if name.fullmatch(entry)}
         return sorted(there - {os.path.basename(path) for path in paths})

@@ -7,19 +7,24 @@ import os
 from collections.abc import Iterator
 
 from .. import errors
-from .._core.atomic_files import replaced, writing
+from .._core.atomic_files import replaced
 from .._core.progress import Progress
+from .._core.remote_files import is_url
 from .._core.units import bytes_of, many, size
 from . import output
-from .shard_forms import Form, fingerprint_of, form_of
+from .shard_forms import Form, form_of, is_whole
 from .shard_plan import ShardNames, ShardPicture, ShardPlan
 
-_SMALLEST = 1 << 20
+_SMALLEST = 10**6
 
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
+    for what, value in ("SRC", given.src), ("DST", given.dst):
+        if is_url(value) or value.startswith("file://"):
+            raise errors.OptionError(f"{what} is a URL: give a folder here, and copy from or to the server")
     names, most = ShardNames(given.dst), bytes_of("--size", given.size)
+    names.outside(given.src)
     if most < _SMALLEST:
         raise errors.OptionError(f"--size {given.size}: a shard has at least {size(_SMALLEST)}")
     form = form_of(names.suffix)
@@ -28,13 +33,13 @@ def run(given: argparse.Namespace) -> int:
         output.note(f"left out: {error}")
     if not plan.shards:
         raise errors.NotFoundError(f"{given.src}: no picture that can be opened").at(path=given.src)
-    with writing(given.dst, "shards"):
-        paths = names.of(len(plan.shards))
-    written = _write(plan, form, paths, names)
-    if given.verify:
-        _verify(plan, form, paths)
+    paths = names.of(len(plan.shards))
+    with names.alone():
+        written = _write(plan, form, paths, names)
+        if given.verify:
+            _verify(plan, form, paths)
+        total = sum(map(os.path.getsize, paths))
     count, kept = len(plan.order), len(paths) - written
-    total = sum(map(os.path.getsize, paths))
     if given.json:
         skipped = [{"path": error.path, "reason": str(error)} for error in plan.skipped]
         output.print_json(
@@ -50,10 +55,9 @@ def run(given: argparse.Namespace) -> int:
 
 def _write(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> int:
     """Writes what is not there yet. Returns how many shards."""
-    fingerprints = [plan.fingerprint(shard) for shard in range(len(paths))]
     missing = [shard for shard, path in enumerate(paths) if not os.path.lexists(path)]
     for shard in sorted({*range(len(paths))} - {*missing}):
-        if fingerprint_of(form, paths[shard]) != fingerprints[shard]:
+        if not is_whole(form, paths[shard], _features(plan, form, shard), plan.samples_in_tar(shard)):
             raise _others(paths[shard])
     for name in names.others(paths):
         raise _others(os.path.join(os.path.dirname(paths[0]), name))
@@ -61,10 +65,13 @@ def _write(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> 
     with Progress(f"writing {many(len(paths), 'shard')}") as progress:
         for shard in missing:
             with replaced(paths[shard]) as file:
-                features = form.features(plan.classes, fingerprints[shard])
-                form.write(file, features, _counted(plan, shard, done, progress))
+                form.write(file, _features(plan, form, shard), _counted(plan, shard, done, progress))
             done += plan.bytes_of(shard)
     return len(missing)
+
+
+def _features(plan: ShardPlan, form: Form, shard: int) -> str:
+    return form.features(plan.classes, plan.fingerprint(shard))
 
 
 def _counted(plan: ShardPlan, shard: int, done: int, progress: Progress) -> Iterator[ShardPicture]:
@@ -94,5 +101,5 @@ def _verify(plan: ShardPlan, form: Form, paths: list[str]) -> None:
 
 
 def _others(path: str) -> errors.ChangedError:
-    said = "it is there, and is no shard of these pictures as they are now, with these options"
+    said = "it is there, and is no whole shard of these pictures as they are now, with these options"
     return errors.ChangedError(f"{path}: {said}: remove it, or give another DST").at(path=path)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from .. import errors
 from .regular_files import regular_file
+from .remote_files import is_url
 from .tfrecord_operations import Leaf
 
 _MOST = 1 << 30  # bytes of an index
@@ -31,11 +32,17 @@ def shards_of(path: str, form: Literal["mds", "litdata"]) -> Shards:
     """The shards of a folder, or of its index.json.
 
     Raises:
+        OptionError: a URL is given.
         NotFoundError, ReadError: the index cannot be read.
         DamagedError: it is no index.
         UnsupportedError: a shard is of another format, encrypted, or compressed and nowhere unpacked.
         LimitError: the index is too large.
     """
+    if is_url(path):
+        said = (
+            "a URL, and only files are downloaded: copy the folder here, such as with aws s3 sync or rclone"
+        )
+        raise errors.OptionError(f"root= is {said}")
     if os.path.isdir(path):
         path = os.path.join(path, "index.json")
     with regular_file(path) as (fd, info), os.fdopen(os.dup(fd), "rb") as file:
@@ -48,7 +55,9 @@ def shards_of(path: str, form: Literal["mds", "litdata"]) -> Shards:
         listed, leaves = (_mds(told, folder), []) if form == "mds" else _litdata(told)
         if not all(type(name) is str and type(samples) is int for name, samples in listed):
             raise TypeError("names and numbers of samples")
-        if any(os.path.isabs(name) or ".." in name.split("/") or "\0" in name for name, _ in listed):
+        if any(
+            os.path.isabs(name) or ".." in name.split("/") or b"\0" in os.fsencode(name) for name, _ in listed
+        ):
             raise ValueError("a shard that is not below the index")  # merged indexes have folders in them
     except NotImplementedError as error:
         raise errors.UnsupportedError(f"{path}: {error}").at(path=path) from None
@@ -94,6 +103,7 @@ def _leaves(spec: Any, name: str) -> list[str]:
     if spec["type"] is None:
         return [name]
     children = spec["children_spec"]
-    keys = json.loads(spec["context"]) if spec["type"] == "builtins.dict" else range(len(children))
+    named = spec["type"] in ("builtins.dict", "collections.OrderedDict")
+    keys = json.loads(spec["context"]) if named else range(len(children))
     pairs = zip(keys, children, strict=True)
     return [leaf for key, child in pairs for leaf in _leaves(child, f"{name}.{key}" if name else str(key))]

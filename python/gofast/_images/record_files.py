@@ -176,6 +176,8 @@ def listing_of_tar(
 
 def listing_of_shards(shards: Shards, image: str, label: str | None) -> Listing:
     """The listing of the pictures and labels of shards; see :meth:`gofast.ImageFiles.from_mds`."""
+    if not all(isinstance(name, str) for name in (image, label or "")):
+        raise errors.OptionError("image= and label= are names of columns, such as 'image' and 'class'")
     records = TFRecordIndex.of_shards(shards, [image] if label is None else [image, label])
     if label is None or records.column(label).kind != "byte":
         return listing_of(records, image, label)

@@ -93,6 +93,8 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     refused(errors.SchemaError, "no record has a feature 'x'; the first one has 'class', 'image'", label="x")
     refused(errors.SchemaError, "'int', and 'byte' is needed", image="class")
     refused(errors.SchemaError, "UnicodeDecodeError", label="image")
+    refused(errors.OptionError, "names of columns", label=["class"])
+    refused(errors.OptionError, "names of columns", image=5)
     first, last = (4 * (1 + at) for at in (0, 13))
     for at, value, said in (
         (0, (1 << 32) - 1, "4294967295 samples begin"),
@@ -122,6 +124,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         ({"compression": "zstd:3"}, errors.UnsupportedError),
         ({"raw_data": {"basename": "../a.mds", "bytes": 1}}, errors.DamagedError),
         ({"raw_data": {"basename": "/a.mds", "bytes": 1}}, errors.DamagedError),
+        ({"raw_data": {"basename": "\ud800.mds", "bytes": 1}}, errors.DamagedError),
         ({"raw_data": None}, errors.DamagedError),
         ({"samples": "3"}, errors.DamagedError),
     ):
@@ -137,6 +140,9 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         assert refused(kind, "index").path == str(tmp_path / "index.json")
     with pytest.raises(errors.NotFoundError):
         gofast.ImageFiles.from_mds(tmp_path / "none")
+    for make in (gofast.ImageFiles.from_mds, gofast.ImageFiles.from_litdata):
+        with pytest.raises(errors.OptionError, match="is a URL"):  # before anybody is asked for it
+            make("http://none.invalid/index.json")
 
 
 def test_changed_shards_are_read_as_they_say_or_refused(tmp_path: Path) -> None:
@@ -200,6 +206,9 @@ def test_chunks_of_litdata(tmp_path: Path) -> None:
         assert torch.equal(picture, T.ToTensor()(Image.open(io.BytesIO(content)).convert("RGB")))
     again = pickle.loads(pickle.dumps(dataset))
     assert again.targets == dataset.targets and again.paths == dataset.paths
+    ordered = {**node("dict", [LEAF, LEAF], ["image", "n"]), "type": "collections.OrderedDict"}
+    write_litdata(tmp_path, ordered, ["jpeg", "int"], [[leaf[:2] for leaf in rows]])
+    assert gofast.ImageFiles.from_litdata(tmp_path, label="n").targets == dataset.targets
     write_litdata(tmp_path, node("tuple", [LEAF, LEAF]), ["file:png", "tensor"], [[(PICTURES[0], b"x")]])
     assert [*gofast.ImageFiles.from_litdata(tmp_path, "0", None)._listing.files.contents] == PICTURES[:1]  # type: ignore[misc]
     with pytest.raises(errors.UnsupportedError, match='"tensor"'):

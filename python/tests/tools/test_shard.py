@@ -41,10 +41,11 @@ def photos(tmp_path: Path) -> Path:
     root = make_folder(tmp_path / "photos", 25)
     odd = root / "class.ä"
     odd.mkdir()
-    for i, name in enumerate(("a.b.jpg", "a_b.JPG", "a.png", "a.jpeg", "ß/a.webp", "ß/.hidden.bmp")):
+    names = ("a.b.jpg", "a_b.JPG", "a.png", "a.jpeg", "ß/a.webp", "ß/.hidden.bmp", ".jpg", "..jpg")
+    for i, name in enumerate(names):
         (odd / name).parent.mkdir(exist_ok=True)
         picture = photograph(i, 40, 30)
-        picture.save(odd / name, "JPEG" if name.endswith("JPG") else None)
+        picture.save(odd / name, "JPEG" if name.lower().endswith("jpg") else None)
     return root
 
 
@@ -143,7 +144,7 @@ def test_a_killed_run_goes_on(photos: Path, tmp_path: Path, form: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
     ended = subprocess.run([sys.executable, "-c", KILLED, *options], env=environment, timeout=300)
     assert ended.returncode == -signal.SIGKILL
-    there = sorted((tmp_path / "out").iterdir())
+    there = sorted((tmp_path / "out").glob("train*"))
     assert there[-1].suffix == ".part" and len(there) > 1
     before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in there[:-1]}
     assert run(*options) == 0
@@ -154,12 +155,34 @@ def test_a_killed_run_goes_on(photos: Path, tmp_path: Path, form: str) -> None:
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
 
 
+def test_one_run_writes_at_a_time(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line, own, ended = [photos, tmp_path / "out" / TAR, "--size"], ShardPlan.content, list[int]()
+
+    def content(plan: ShardPlan, number: int) -> bytes:
+        if not ended:
+            ended.append(0)
+            ended[0] = run(photos, tmp_path / "out" / "train-{}.tar", "--size", "1MB")
+        return own(plan, number)
+
+    monkeypatch.setattr(ShardPlan, "content", content)
+    assert run(*line, "40kB") == 0 and ended == [1]
+    assert "another gofast shard writes there" in capsys.readouterr().err
+    assert len(read(TAR, tmp_path / "out")) == len(expected(photos))
+    assert run(*line, "40kB") == 0 and not [*(tmp_path / "out").glob(".*")]
+    assert run(*line, "1MB") == 1
+
+
 @pytest.mark.parametrize("form", READ)
 def test_what_has_changed_is_noticed(
     photos: Path, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     line = [photos, out / form, "--size", "40kB"]
+
+    def cut(path: Path) -> None:
+        os.truncate(path, path.stat().st_size - 1024)  # a tar without its end is one that is read
 
     def stale() -> None:  # "train-*" would read it
         last = sorted(out.iterdir())[-1]
@@ -170,6 +193,8 @@ def test_what_has_changed_is_noticed(
         lambda: (photos / "class.ä" / "z.jpg").write_bytes(b"x"),
         lambda: (photos / "class.ä").rename(photos / "class.b"),
         lambda: sorted(out.iterdir())[0].write_bytes(b"something else"),
+        lambda: cut(sorted(out.iterdir())[0]),
+        lambda: (path := sorted(out.iterdir())[0]).unlink() or os.mkfifo(path),
         lambda: line.append("--shuffle=3"),
         stale,
     ):
@@ -177,7 +202,7 @@ def test_what_has_changed_is_noticed(
         assert run(*line) == 0 and run(*line) == 0
         capsys.readouterr()
         change()
-        assert run(*line) == 1 and "it is there, and is no shard of these" in capsys.readouterr().err
+        assert run(*line) == 1 and "it is there, and is no whole shard of these" in capsys.readouterr().err
 
 
 def test_a_picture_that_changes_meanwhile_is_an_error(photos: Path) -> None:
@@ -227,12 +252,21 @@ def test_verify_notices_one_byte(
 def test_wrong_options(
     photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard_writer, "_SMALLEST", 1 << 20)
+    monkeypatch.undo()  # of `small`
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(photos)
     for line in (
         ["t.tar"], ["{:06d}/t.tar"], ["t-{:q}.tar"], ["t-{x}.tar"], ["t-{.tar"], ["t-{0.x}.tar"],
-        ["t-{}.zip"], ["t-{}.tar", "--size", "much"], ["t-{}.tar", "--size", "1kB"],
+        ["t-{:.1g}.tar"], ["t-{:c}.tar"], ["t-{:0{}d}.tar"], ["{{x}}-{:d}.tar"],
+        ["t-{:6d}.tar"], ["{}{}{}.tar"], ["t-{}.zip"], ["t-{}.tar", "--size", "much"],
+        ["t-{}.tar", "--size", "999kB"],
+        ["photos/t-{}.tar"], ["photos/out/t-{}.tar"], ["link/out/t-{}.tar"],
     ):  # fmt: skip
         assert run(photos, tmp_path / line[0], *line[1:]) == 2, line
+    assert run(photos, tmp_path / "photos2" / TAR, "--size", "1MB") == 0
+    for src, dst in ((photos, "s3://b/t-{}.tar"), ("https://a/b", TAR), (photos, "file:///b/t-{}.tar")):
+        assert run(src, dst) == 2 and "is a URL" in capsys.readouterr().err
+    assert not [*Path().glob("*:*")]
     with pytest.raises(SystemExit):
         run(photos, tmp_path / TAR, "--shuffle", "-1")
     assert run(tmp_path / "none", tmp_path / TAR) == 1
