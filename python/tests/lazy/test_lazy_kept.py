@@ -285,7 +285,11 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
+# Spawned: eight workers import torch, one behind the other.
+SPAWN = pytest.param("spawn", marks=[pytest.mark.full, pytest.mark.timeout(600)])
+
+
+@pytest.mark.parametrize("start", ["fork", SPAWN])
 def test_a_script(pictures: list[str], tmp_path: Path, start: str) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
 
