@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from ._core.arguments import checked
-from ._core.download_cache import DEFAULT_LIMIT, DownloadBudget
+from ._core.download_cache import DownloadBudget
 
 __all__ = ["keep"]
 
 
 @checked
-def keep(cache_dir: str | os.PathLike[str] | None = None, cache_limit: int | str = DEFAULT_LIMIT) -> None:
+def keep(cache_dir: str | os.PathLike[str] | None = None, cache_limit: int | str | None = None) -> None:
     """Says where this process, and those that it starts, keep the files of URLs.
 
     Wherever gofast takes the path of a file, it takes a URL: ``http(s)://``, ``s3://``, and the schemes of
@@ -21,12 +21,13 @@ def keep(cache_dir: str | os.PathLike[str] | None = None, cache_limit: int | str
     Args:
         cache_dir: the folder, on a local disk; None: GOFAST_DOWNLOADS of the environment, or the folder
             ``gofast/downloads`` of the user's cache.
-        cache_limit: the bytes that all of them may take: a number, or a text such as ``"200GB"``.
+        cache_limit: the bytes that all of them may take: a number, or a text such as ``"200GB"``;
+            None: GOFAST_DOWNLOADS_LIMIT of the environment, or 50 GB.
 
     Raises:
         gofast.errors.OptionError: the limit is no number of bytes (a ValueError).
 
     Example:
-        >>> gofast.downloads.keep("/tmp/downloads", "1GB")
+        >>> gofast.downloads.keep("~/downloads", "1GB")
     """
     DownloadBudget.of(cache_dir, cache_limit).keep()

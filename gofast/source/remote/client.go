@@ -53,10 +53,8 @@ func newClient(options Options) *client {
 	}
 	transport := &http.Transport{
 		Proxy: func(r *http.Request) (*url.URL, error) { // as Python says: Go does not see what Python sets
-			if proxy, _ := r.Context().Value(proxyKey{}).(string); proxy != "" {
-				return url.Parse(proxy)
-			}
-			return nil, nil
+			proxy, _ := r.Context().Value(proxyKey{}).(*url.URL)
+			return proxy, nil
 		},
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
@@ -68,13 +66,23 @@ func newClient(options Options) *client {
 	return &client{http.Client{Transport: transport, CheckRedirect: follow}, transport, options}
 }
 
+// refusal is of a redirect, which is no other one the next time.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
 // follow refuses to take S3's token to another server; one of another region is asked anew.
 func follow(r *http.Request, via []*http.Request) error {
+	r.Header.Del("Referer") // it has the first address, with its signature
 	switch {
 	case r.Header.Get("X-Amz-Date") != "":
 		return http.ErrUseLastResponse
 	case len(via) == 10:
-		return errors.New("10 redirects")
+		return refusal("10 redirects")
+	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
+		return refusal(fmt.Sprintf("it redirects to %.20q, which is not HTTP", r.URL.Scheme+":"))
+	case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
+		return refusal("it redirects from https: to http:, where anybody can read and change what is sent")
 	}
 	return nil
 }
@@ -115,7 +123,14 @@ func (c *client) repeat(ctx context.Context, get func() (int64, error)) error {
 
 // get asks for bytes from..to-1, as long as the file has a validator. read gets an answer of status 200, 206 or 416.
 func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, read func(*http.Response, *stalling) error) error {
-	ctx, cancel := context.WithCancel(context.WithValue(ctx, proxyKey{}, f.Proxy))
+	if f.Proxy != "" {
+		proxy, err := url.Parse(f.Proxy)
+		if err != nil { // which has the password
+			return f.errorf(errs.ErrConfig, "the proxy of the environment has an address that is no URL")
+		}
+		ctx = context.WithValue(ctx, proxyKey{}, proxy)
+	}
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, err := f.request(ctx)
 	if err != nil {
@@ -135,7 +150,8 @@ func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, r
 		failed := f.errorf(errs.ErrRead, "the server cannot be asked: %v", said(err, body))
 		var name *net.DNSError
 		var certificate *tls.CertificateVerificationError
-		if (errors.As(err, &name) && name.IsNotFound) || errors.As(err, &certificate) {
+		var refused refusal
+		if (errors.As(err, &name) && name.IsNotFound) || errors.As(err, &certificate) || errors.As(said(err, body), &refused) {
 			return failed
 		}
 		return passing{cause: failed}
@@ -209,9 +225,11 @@ func (s *stalling) Read(p []byte) (int, error) {
 
 // said is why a request failed, without its address, which may have secrets.
 func said(err error, body *stalling) error {
-	var request *url.Error
-	if errors.As(err, &request) {
+	for request := (*url.Error)(nil); errors.As(err, &request); {
 		err = request.Err
+	}
+	if strings.HasPrefix(err.Error(), "failed to parse Location") { // net/http has no type for it
+		return refusal("it redirects to what is no URL")
 	}
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("nothing came for %v", body.wait)

@@ -19,8 +19,11 @@ type State struct {
 	Size     int64  `json:"size"`
 	Tag      string `json:"tag"`      // ETag, or ""
 	Modified string `json:"modified"` // Last-Modified, or ""
-	Whole    bool   `json:"whole"`    // the server sends no ranges
+	Whole    bool   `json:"whole"`    // one request for all of it
 }
+
+// unknown says that nobody sees whether two answers are of the same file: all of it must come in one.
+func (s State) unknown() bool { return s.Tag == "" && s.Modified == "" }
 
 // Target is a file, and where it is to lie.
 type Target struct {
@@ -56,11 +59,12 @@ func Probe(ctx context.Context, files []*File, options Options) ([]State, error)
 
 func (f *File) state(answer *http.Response) (State, error) {
 	s := State{Tag: answer.Header.Get("ETag"), Modified: answer.Header.Get("Last-Modified")}
+	s.Whole = answer.StatusCode == http.StatusOK || s.unknown()
 	given := answer.Header.Get("Content-Range")
 	var from, to int64
 	switch answer.StatusCode {
 	case http.StatusOK:
-		s.Size, s.Whole = answer.ContentLength, true
+		s.Size = answer.ContentLength
 		if s.Size < 0 {
 			return s, f.errorf(errs.ErrUnsupported, "the server does not say how long the file is: download it first")
 		}
@@ -161,7 +165,12 @@ func (d *download) finish() error {
 func (c *client) bring(ctx context.Context, p piece, came func(int)) error {
 	d, buffer, at := p.of, make([]byte, min(bufferSize, p.to-p.from)), p.from
 	err := c.repeat(ctx, func() (int64, error) {
-		before, from, to := at, at, p.to
+		before := at
+		if d.unknown() {
+			came(int(-at))
+			at = 0
+		}
+		from, to := at, p.to
 		if d.Whole && at == 0 {
 			from = to // asked for without a range
 		}

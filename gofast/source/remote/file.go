@@ -43,7 +43,10 @@ const noBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 func (f *File) Name() string {
 	u, err := url.Parse(f.URL)
 	if err != nil {
-		return strings.SplitN(f.URL, "?", 2)[0]
+		scheme, rest, _ := strings.Cut(f.URL, "://")
+		rest = rest[strings.LastIndex(rest, "@")+1:]
+		end := strings.IndexAny(rest+"?", "?#")
+		return scheme + "://" + rest[:end]
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
@@ -67,7 +70,11 @@ func (f *File) request(ctx context.Context) (*http.Request, error) {
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, f.errorf(errs.ErrConfig, "this is no URL").Because(err)
+		what := "this" // the cause would have the whole of it
+		if isS3 {
+			what = "the endpoint of S3"
+		}
+		return nil, f.errorf(errs.ErrConfig, "%s is no URL", what)
 	}
 	if isS3 && f.S3.Key != "" {
 		err = f.S3.sign(ctx, r, region, time.Now())

@@ -27,6 +27,9 @@ func server(t *testing.T, content []byte, spoil func(w http.ResponseWriter, r *h
 		if r.Header.Get("Accept-Encoding") != "identity" {
 			t.Error("the answer may be compressed")
 		}
+		if r.Header.Get("Referer") != "" {
+			t.Error("the first address goes to another server")
+		}
 		n := count.Add(1)
 		if w.Header().Set("ETag", `"one"`); spoil == nil || !spoil(w, r, n) {
 			http.ServeContent(w, r, "x.tar", time.Time{}, bytes.NewReader(content))
@@ -125,6 +128,15 @@ func TestFaultsThatPass(t *testing.T) {
 			}
 			return false
 		},
+		"no ETag, and cut": func(w http.ResponseWriter, r *http.Request, n int64) bool {
+			if w.Header().Del("ETag"); n > 1 && r.Header.Get("Range") != "" {
+				t.Error("parts of it are asked for, which may be of two files")
+			}
+			if n == 2 {
+				cut(photograph(len(content) + 1)[1:], 200, 0, len(content), 9<<20)(w)
+			}
+			return false
+		},
 		"a stall": func(w http.ResponseWriter, r *http.Request, n int64) bool {
 			if n == 3 {
 				_, _ = w.Write(nil)
@@ -187,7 +199,9 @@ func TestFaultsThatStay(t *testing.T) {
 		"another size":        {answer(206, "Content-Range", "bytes 0-9/10"), errs.ErrChanged, "has 10", 4},
 		"another whole":       {answer(200, "Content-Length", "0"), errs.ErrChanged, "has 0", 4},
 		"compressed":          {answer(200, "Content-Encoding", "br"), errs.ErrUnsupported, "compressed", 4},
-		"redirects for ever":  {answer(302, "Location", "/x.tar"), errs.ErrRead, "10 redirects", 500},
+		"redirects for ever":  {answer(302, "Location", "/x.tar"), errs.ErrRead, "10 redirects", 40},
+		"redirect to a file":  {answer(302, "Location", "file:///secret"), errs.ErrRead, "not HTTP", 4},
+		"redirect to no URL":  {answer(302, "Location", "http://%zz/?secret"), errs.ErrRead, "no URL", 4},
 		"no length":           {func(w http.ResponseWriter, _ *http.Request, _ int64) bool { w.(http.Flusher).Flush(); return true }, errs.ErrUnsupported, "how long", 1},
 		"nonsense for a byte": {func(w http.ResponseWriter, _ *http.Request, _ int64) bool { w.WriteHeader(206); return true }, errs.ErrRead, "first byte", 1},
 	} {
@@ -201,6 +215,33 @@ func TestFaultsThatStay(t *testing.T) {
 				t.Errorf("%v after %d requests", err, count.Load())
 			}
 		})
+	}
+}
+
+func TestNoSecretIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		file *File
+		kind error
+		name string
+	}{
+		{&File{URL: "http://user:secret%zz@host/x?secret"}, errs.ErrConfig, "http://host/x"},
+		{&File{URL: "http://user:secret/@host/x#secret"}, errs.ErrConfig, "http://host/x"},
+		{&File{URL: "http://host/x", Proxy: "http://user:secret@a%zzb"}, errs.ErrConfig, "http://host/x"},
+		{&File{URL: "s3://b/k", S3: S3{Endpoint: "http://user:secret@host:port/"}}, errs.ErrConfig, "s3://b/k"},
+	} {
+		_, err := Probe(t.Context(), []*File{c.file}, Options{})
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.name) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestRedirectsStayEncrypted(t *testing.T) {
+	first := httptest.NewRequest(http.MethodGet, "https://host/x", nil)
+	for to, fine := range map[string]bool{"https://other/x": true, "http://host/x": false} {
+		if err := follow(httptest.NewRequest(http.MethodGet, to, nil), []*http.Request{first}); (err == nil) != fine {
+			t.Errorf("to %s: %v", to, err)
+		}
 	}
 }
 

@@ -80,17 +80,18 @@ def path(name: str, value: Any) -> Any:
 def _files(name: str, value: Any) -> Any:
     if isinstance(plain(value), bytes):  # a file's content more often than its name
         raise errors.OptionError(f"{name}={value!r:.80} is not a path: give text, such as os.fsdecode(...)")
-    return _here(path(name, value))
+    return _local(path(name, value))
 
 
-def _here(made: Any) -> Any:
+def _local(made: Any) -> Any:
     """The same, where there is no URL."""
-    every = made if isinstance(made, (list, tuple)) else [made]
+    given = several(made)
+    every = given if isinstance(given, (list, tuple)) else [given]
     if not any(isinstance(one, str) and "://" in one for one in every):
         return made
     from .remote_files import local_files
 
-    return local_files(made)
+    return local_files(given)
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -120,7 +121,7 @@ _OPTIONS: dict[str, Kind] = {
     **dict.fromkeys(("fill_value", "dates", "text", "description"), _by_name),
     **dict.fromkeys(("path", "paths", "src"), _files),
     **dict.fromkeys(("dst", "root", "cache", "index"), path),
-    "csv": lambda name, value: _here(path(name, value)),
+    "csv": lambda name, value: _local(path(name, value)),
     **dict.fromkeys(("allow_empty", "recursive", "channels_last", "return_index", "return_path"), flag),
     **dict.fromkeys(("overwrite", "allow_random", "truncation"), flag),
     "threads": whole(1, what="the number of threads"),

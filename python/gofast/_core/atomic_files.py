@@ -53,9 +53,9 @@ def locked(part: str) -> int:
     return fd
 
 
-def locked_now(part: str) -> int | None:
-    """The same, or None where somebody else has it."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+def locked_now(part: str, create: int = os.O_CREAT) -> int | None:
+    """The same, or None where somebody else has it; with `create` 0, a file that is there."""
+    flags = os.O_RDWR | create | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     fd = os.open(part, flags, 0o666)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

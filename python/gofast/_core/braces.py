@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .. import errors
+from .shown_urls import shown
 
 _NUMBERS = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?(\d+))?$")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.-?(\d+))?$")
@@ -37,7 +38,7 @@ def _expanded(pattern: str) -> Iterator[str]:
                 items.append(_choices(pattern[start + 1 : at]))
                 start = at + 1
     if depth:
-        raise errors.OptionError(f"{pattern!r}: the braces do not match")
+        raise errors.OptionError(f"{shown(pattern)!r}: the braces do not match")
     return map("".join, itertools.product(*items, [pattern[start:]]))
 
 

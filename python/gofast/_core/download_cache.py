@@ -1,33 +1,38 @@
 """A folder of downloaded files that processes share, within a budget.
 
-Each file has a byte of the file ``lock``, by its name. Who uses the file holds that byte's lock for reading,
-and who would remove it must get it for writing: the system gives locks back when a process ends, however it
-does. Byte 0 is held by whoever makes room.
+Each file has two bytes of the file ``lock``, by its name. Who uses the file holds the first one's lock
+for reading, who downloads it ahead the second one's, and who would remove it must get them for writing: the
+system gives locks back when a process ends, however it does. Byte 0 is held by whoever makes room.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import random
 import re
+import stat
 import struct
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .. import errors
-from .atomic_files import writing
+from .atomic_files import locked_now, writing
 from .cache_folder import user_cache
+from .shown_urls import shown
 from .units import bytes_of, exact
 
 DEFAULT_LIMIT = "50GB"
 _FOLDER, _LIMIT = "GOFAST_DOWNLOADS", "GOFAST_DOWNLOADS_LIMIT"  # for spawned workers, too
 _NAME = re.compile(r"[0-9a-f]{32}-")
+_PATIENCE = 60  # seconds for which a download may write nothing
 
 
 class DownloadBudget(NamedTuple):
@@ -49,12 +54,12 @@ class DownloadBudget(NamedTuple):
         made = os.path.expanduser(os.fspath(folder)) if folder is not None else made
         if folder is None and not os.path.isabs(made):
             raise errors.OptionError("there is no home for downloads: give cache_dir= or GOFAST_DOWNLOADS")
-        told = os.environ.get(_LIMIT) or DEFAULT_LIMIT
-        most = bytes_of("cache_limit", told if limit is None else limit)
+        name, told = ("cache_limit", limit)
+        if limit is None:
+            name, told = _LIMIT, os.environ.get(_LIMIT) or DEFAULT_LIMIT
+        most = bytes_of(name, told)
         if most <= 0:
-            raise errors.OptionError(
-                f"cache_limit={limit!r}: give a number of bytes, such as {DEFAULT_LIMIT!r}"
-            )
+            raise errors.OptionError(f"{name}={told!r}: give a number of bytes, such as {DEFAULT_LIMIT!r}")
         return cls(os.path.abspath(made), most)
 
     def keep(self) -> None:
@@ -66,7 +71,7 @@ class _Claims:
     """What this process uses of a folder: a descriptor, while there is anything."""
 
     def __init__(self) -> None:
-        self.fd, self.counts = -1, Counter[str]()
+        self.fd, self.counts = -1, Counter[int]()  # by the byte
 
 
 _claims: dict[str, _Claims] = {}
@@ -85,7 +90,7 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 def file_name(url: str, *state: object) -> str:
     """What a state of a file is called: another one has another name."""
     digest = hashlib.blake2b(json.dumps([url, *map(str, state)]).encode(), digest_size=16).hexdigest()
-    base = re.split("[?#]", url)[0].rstrip("/").rpartition("/")[2]
+    base = shown(url).rstrip("/").rpartition("/")[2]
     return f"{digest}-{re.sub('[^A-Za-z0-9._-]', '_', base)[-100:]}"
 
 
@@ -94,71 +99,126 @@ class DownloadCache:
 
     Raises:
         ReadError: it cannot be made, or not be written to.
+        OptionError: it is somebody else's, or anybody may write there.
     """
 
     def __init__(self, budget: DownloadBudget) -> None:
         self.folder, self.limit = budget
         with writing(self.folder, "the folder of downloads"):
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            made = os.stat(self.folder)
+        if made.st_mode & stat.S_IWOTH or (os.geteuid() and made.st_uid not in (0, os.geteuid())):
+            raise errors.OptionError(
+                f"downloads in {self.folder}: others could put files there: give a folder of your own"
+            ).at(path=self.folder)
 
     def path(self, name: str) -> str:
         """Where the file of a name is, or is to be."""
         return os.path.join(self.folder, name)
 
-    def claim(self, name: str) -> None:
-        """Nobody removes the file until `release`, which this process calls as often, or ends."""
+    def claim(self, name: str, ahead: bool = False) -> None:
+        """Nobody removes the file until `release`, which this process calls as often, or ends.
+
+        With `ahead`, nobody does but who needs room for a file that is read next.
+        """
+        byte = _byte(name, ahead)
         with _lock:
             mine = _claims.setdefault(self.folder, _Claims())
             if mine.fd < 0:
                 mine.fd = self._open()
-            if not mine.counts[name]:
-                _locking(mine.fd, fcntl.F_RDLCK, _byte(name), wait=True)  # for as long as a file is removed
-            mine.counts[name] += 1
+            if not mine.counts[byte]:
+                _locking(mine.fd, fcntl.F_RDLCK, byte, wait=True)  # for as long as a file is removed
+            mine.counts[byte] += 1
 
-    def release(self, name: str) -> None:
+    def release(self, name: str, ahead: bool = False) -> None:
         """Ends a claim of this process; others do nothing."""
+        byte = _byte(name, ahead)
         with _lock:
             mine = _claims.get(self.folder)
-            if mine is None or not mine.counts[name]:
+            if mine is None or not mine.counts[byte]:
                 return
-            mine.counts[name] -= 1
-            if mine.counts[name]:
+            mine.counts[byte] -= 1
+            if mine.counts[byte]:
                 return
-            del mine.counts[name]
-            _locking(mine.fd, fcntl.F_UNLCK, _byte(name))
+            del mine.counts[byte]
+            _locking(mine.fd, fcntl.F_UNLCK, byte)
             if not mine.counts:
                 os.close(mine.fd)
                 del _claims[self.folder]
 
-    def reserve(self, url: str, fd: int, size: int) -> None:
-        """Gives the file of a descriptor its size. Where that is too much, others go that nobody uses.
+    def reserve(self, asked: Sequence[tuple[str, int, int]], ahead: bool = False) -> int:
+        """Gives the files of (URL, descriptor, size) their sizes, the first ones at least: to how many.
 
-        Which ones go is drawn: the oldest would be wanted next in an epoch over more than fits.
+        Where that is too much, others go that nobody uses. Which ones is drawn: the oldest would be wanted
+        next in an epoch over more than fits.
 
         Raises:
-            LimitError: what is in use leaves too little.
-            ReadError: the disk has no room.
+            LimitError: what is in use leaves too little for the first.
+            ReadError: the disk has no room for it.
         """
-        with self._room() as lock:
-            left = [entry for entry in os.scandir(self.folder) if _NAME.match(entry.name)]
-            over = sum(map(_size, left)) + size - os.fstat(fd).st_size - self.limit
+        with self._room() as lock, contextlib.ExitStack() as held:
+            left = [
+                entry
+                for entry in os.scandir(self.folder)
+                if _NAME.match(entry.name) and entry.is_file(follow_symlinks=False)
+            ]
             random.Random().shuffle(left)
-            while over > 0 and left:
-                entry = left.pop()
-                bytes_there = _size(entry)
-                if bytes_there and _locking(lock, fcntl.F_WRLCK, _byte(entry.name)):
-                    with contextlib.suppress(FileNotFoundError):
-                        os.unlink(entry.path)
-                        over -= bytes_there
-                    _locking(lock, fcntl.F_UNLCK, _byte(entry.name))
-            if over > 0:
-                raise self._too_much(f"{url}: its {exact(size)} do not fit beside what is in use", over).at(
-                    path=url
-                )
-            with writing(self.folder, f"{exact(size)} of {url}"):
-                os.ftruncate(fd, 0)
-                if size:
-                    os.posix_fallocate(fd, 0, size)
+            there = sum(map(_size, left))
+            unused = self._unused(lock, held, left, ahead)
+            for done, (url, fd, size) in enumerate(asked):
+                over = there + size - os.fstat(fd).st_size - self.limit
+                over -= _removed(unused, over)
+                if over > 0:
+                    if done:
+                        return done
+                    said = f"{shown(url)}: its {exact(size)} do not fit beside what is in use"
+                    raise self._too_much(said, over).at(path=shown(url))
+                there = self.limit + over
+                while (full := _allocated(fd, size)) is not None:
+                    disk = os.statvfs(self.folder)
+                    more = max(size - disk.f_bavail * disk.f_frsize, 1)
+                    gone = _removed(unused, more) if full.errno in (errno.ENOSPC, errno.EDQUOT) else 0
+                    there -= gone
+                    if not gone:
+                        if done:
+                            return done
+                        with writing(self.folder, f"{exact(size)} of {shown(url)}"):
+                            raise full
+            return len(asked)
+
+    def _unused(
+        self, lock: int, held: contextlib.ExitStack, left: list[os.DirEntry[str]], ahead: bool
+    ) -> Iterator[os.DirEntry[str]]:
+        """Files that nobody uses, then those that are downloaded ahead: nobody can use them for now."""
+        passed = []
+        for entry in left:
+            if all(_locking(lock, fcntl.F_WRLCK, _byte(entry.name, soon)) for soon in (True, False)):
+                yield entry
+            else:
+                passed.append(entry)
+        for entry in [] if ahead else passed:
+            if not _locking(lock, fcntl.F_WRLCK, _byte(entry.name)):
+                continue
+            if entry.name.endswith(".part"):
+                fd = None
+                with contextlib.suppress(OSError):
+                    fd = locked_now(entry.path, 0)
+                if fd is None:  # it is written to
+                    continue
+                held.callback(os.close, fd)
+            yield entry
+
+    def busy(self) -> bool:
+        """Whether a file is written to, which may give way when it is complete."""
+        since = time.time() - _PATIENCE
+        with os.scandir(self.folder) as every:
+            for part in (entry for entry in every if entry.name.endswith(".part")):
+                with contextlib.suppress(OSError):
+                    if part.stat(follow_symlinks=False).st_mtime > since:
+                        if (fd := locked_now(part.path, 0)) is None:
+                            return True
+                        os.close(fd)
+        return False
 
     def check(self, url: str, size: int) -> None:
         """Whether files of so many bytes, one of which is at the URL, can be there at the same time.
@@ -167,9 +227,8 @@ class DownloadCache:
             LimitError: they cannot.
         """
         if size > self.limit:
-            raise self._too_much(f"{url}: {exact(size)} are asked for together", size - self.limit).at(
-                path=url
-            )
+            said = f"{shown(url)}: {exact(size)} are asked for together"
+            raise self._too_much(said, size - self.limit).at(path=shown(url))
 
     def _too_much(self, said: str, over: int) -> errors.LimitError:
         return errors.LimitError(
@@ -191,8 +250,33 @@ class DownloadCache:
             return os.open(self.path("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
 
 
-def _byte(name: str) -> int:
-    return int(name[:15], 16) + 1
+def _removed(unused: Iterator[os.DirEntry[str]], needed: int) -> int:
+    """Removes so many bytes, or nothing: how many."""
+    going: list[os.DirEntry[str]] = []
+    while (gain := sum(map(_size, going))) < needed and (entry := next(unused, None)):
+        going.append(entry)
+    if gain < needed:
+        return 0
+    for entry in going:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(entry.path)
+    return gain
+
+
+def _allocated(fd: int, size: int) -> OSError | None:
+    """Gives a file its bytes on the disk, or says why it has none."""
+    try:
+        os.ftruncate(fd, 0)
+        if size:
+            os.posix_fallocate(fd, 0, size)
+    except OSError as error:
+        os.ftruncate(fd, 0)
+        return error
+    return None
+
+
+def _byte(name: str, ahead: bool = False) -> int:
+    return int(name[:15], 16) + 1 + (ahead << 61)
 
 
 def _locking(fd: int, kind: int, byte: int, wait: bool = False) -> bool:

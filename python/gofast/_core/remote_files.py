@@ -7,32 +7,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .. import errors
-from .atomic_files import locked_now
+from .atomic_files import locked_now, writing
 from .braces import braces
 from .download_cache import DownloadBudget, DownloadCache, file_name
 from .operation import Begun
 from .progress import Progress
 from .remote_operations import RemoteFile, RemoteState, RemoteTarget, download, probe
 from .s3_access import s3_access
+from .shown_urls import is_url, shown
 from .units import many
 
-_SCHEME = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+://")
 _NATIVE = ("http://", "https://", "s3://")
 _TOGETHER = 64  # files, of which each has two descriptors
+_START = os.urandom(8).hex()  # the version, for this process and its forks, of what has none
 _WAIT = 0.05  # seconds between looks at what another process downloads
-
-
-def is_url(value: Any) -> bool:
-    """Whether a value names a file on a server."""
-    return isinstance(value, str) and _SCHEME.match(value) is not None
 
 
 def local_files(value: Any) -> Any:
@@ -49,7 +45,9 @@ def local_files(value: Any) -> Any:
     spread = [each for one in given for each in (braces(one) if is_url(one) else [one])]
     for url in filter(is_url, spread):
         if "*" in url:
-            raise errors.OptionError(f"{url}: no server lists its files: give braces, or a list of URLs")
+            raise errors.OptionError(
+                f"{shown(url)}: no server lists its files: give braces, or a list of URLs"
+            )
     urls = [*dict.fromkeys(filter(is_url, spread))]
     downloads = Downloads(urls)
     made = dict(zip(urls, downloads.result(show=True), strict=True))
@@ -67,6 +65,19 @@ class _Wanted(NamedTuple):
     name: str
 
 
+_living: weakref.WeakSet[Downloads] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for each in [*_living]:
+        for _, fd in each._mine.values():
+            os.close(fd)  # else its lock would outlive the parent
+        each._mine, each._begun = {}, None
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
 class Downloads:
     """Files that are downloaded in the background.
 
@@ -75,24 +86,31 @@ class Downloads:
     """
 
     def __init__(self, urls: Iterable[str], budget: DownloadBudget | None = None) -> None:
-        self._urls = list(urls)
+        self._urls = [_normal(url) for url in urls]
         self._cache = DownloadCache(budget or DownloadBudget.of())
         self._native = {url: _remote(url) for url in self._urls if url.startswith(_NATIVE)}
         self._probe = probe.begin([*self._native.values()], None) if self._native else None
         self._wanted: list[_Wanted] | None = None
+        self._claimed: list[tuple[str, bool]] = []  # names, and whether ahead
+        self._kept = False
         self._mine: dict[str, tuple[_Wanted, int]] = {}  # locked parts, and their descriptors
         self._begun: Begun[None] | None = None
         self._failed: errors.GofastError | None = None
         self._pid = os.getpid()
+        _living.add(self)
 
-    def start(self) -> None:
-        """Begins to download, as far as there is room: the rest of it, and errors, wait for `result`."""
+    def start(self) -> bool:
+        """Begins to download ahead, if there is room. The rest of it, and errors, wait for `result`.
+
+        Until then the files give way where there is no room for what is needed first.
+        """
         try:
-            self._begin()
-        except errors.LimitError:
-            pass  # until what is in use now is released
+            self._begin(ahead=True)
         except errors.GofastError as error:
+            if self._wanted is not None and isinstance(error, errors.LimitError):
+                return False  # until what is in use now is released
             self._failed = error
+        return True
 
     def result(self, show: bool = False) -> list[str]:
         """Waits for the files: their paths. They are there until `release`.
@@ -105,8 +123,15 @@ class Downloads:
             UnsupportedError: nobody knows the scheme, or how long the file is.
         """
         try:
+            tried = 0
             while True:
-                self._begin()
+                try:
+                    self._begin()
+                    tried = 0
+                except errors.LimitError:
+                    tried = 0 if self._cache.busy() else tried + 1
+                    if self._wanted is None or tried == 2:  # one may have been completed between
+                        raise
                 if self._mine:
                     self._finish(f"downloading {many(len(self._missing()), 'file')}" if show else None)
                 elif self._missing():
@@ -119,20 +144,17 @@ class Downloads:
 
     def keep(self) -> None:
         """The files stay until this process ends."""
-        self._wanted = []
+        self._kept = True
 
     def release(self) -> None:
         """The files are no longer used here, and what is not downloaded is not wanted."""
         self._begun = None  # which stops it
         ours = self._pid == os.getpid()  # else of the process that we were forked from
-        for wanted, fd in self._mine.values():
-            if ours:
-                _dropped(self._cache.path(wanted.name) + ".part", fd)
-            else:
-                os.close(fd)
-        for wanted in self._wanted or () if ours else ():
-            self._cache.release(wanted.name)
-        self._mine, self._wanted = {}, []
+        for wanted, _ in [*self._mine.values()]:
+            self._drop(wanted)
+        for name, ahead in self._claimed if ours and not self._kept else ():
+            self._cache.release(name, ahead)
+        self._mine, self._wanted, self._claimed = {}, [], []
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over() and hasattr(self, "_pid"):
@@ -140,44 +162,49 @@ class Downloads:
 
     def _missing(self) -> list[_Wanted]:
         there = {wanted.name: wanted for wanted in self._wanted or ()}
-        return [one for one in there.values() if not os.path.exists(self._cache.path(one.name))]
+        return [one for one in there.values() if not os.path.isfile(self._cache.path(one.name))]
 
-    def _begin(self) -> None:
+    def _begin(self, ahead: bool = False) -> None:
         if self._failed is not None:
             raise self._failed
         if self._wanted is None:
             states = dict(zip(self._native, self._probe.result() if self._probe else (), strict=True))
-            self._wanted = []
-            for url in self._urls:
-                wanted = _found(url, self._native.get(url), states.get(url))
-                self._cache.claim(wanted.name)
-                self._wanted.append(wanted)
-            self._cache.check(
-                self._urls[0], sum({one.name: one.state["size"] for one in self._wanted}.values())
-            )
+            found = [_found(url, self._native.get(url), states.get(url)) for url in self._urls]
+            self._probe = None
+            self._cache.check(self._urls[0], sum({one.name: one.state["size"] for one in found}.values()))
+            self._wanted = found
+        if not any(kind == ahead for _, kind in self._claimed):
+            for wanted in self._wanted:
+                self._cache.claim(wanted.name, ahead)
+                self._claimed.append((wanted.name, ahead))
         if self._begun is not None or self._mine:
             return
         for wanted in self._missing():
             if len(self._mine) == _TOGETHER:
                 break
-            part = self._cache.path(wanted.name) + ".part"
-            fd = locked_now(part)
+            if ahead and wanted.file is None:
+                continue  # nothing brings it in the background
+            path = self._cache.path(wanted.name)
+            with writing(path + ".part"):
+                fd = locked_now(path + ".part")
             if fd is None:
                 continue
-            if os.path.exists(self._cache.path(wanted.name)):  # meanwhile
-                _dropped(part, fd)
-                continue
-            try:
-                self._cache.reserve(wanted.url, fd, wanted.state["size"])
-            except BaseException:
-                _dropped(part, fd)
-                if not self._mine:
-                    raise
-                break  # some at least; the rest says why itself
             self._mine[wanted.name] = wanted, fd
+            if os.path.isfile(path):  # meanwhile
+                self._drop(wanted)
+        asked = [(one.url, fd, one.state["size"]) for one, fd in self._mine.values()]
+        fit = 0
+        try:
+            fit = self._cache.reserve(asked, ahead) if asked else 0
+        finally:
+            for wanted, _ in [*self._mine.values()][fit:]:
+                self._drop(wanted)  # the rest says why itself
         native = [self._target(one, one.file) for one, _ in self._mine.values() if one.file]
         if native:
             self._begun = download.begin(native, None)
+
+    def _drop(self, wanted: _Wanted) -> None:
+        _dropped(self._cache.path(wanted.name) + ".part", self._mine.pop(wanted.name)[1])
 
     def _target(self, wanted: _Wanted, file: RemoteFile) -> RemoteTarget:
         path = self._cache.path(wanted.name)
@@ -210,28 +237,41 @@ def _dropped(part: str, fd: int) -> None:
 def _remote(url: str) -> RemoteFile:
     import urllib.request  # 20 ms, for who has URLs
 
+    s3 = url.startswith("s3:")
+    access = s3_access() if s3 else {}
     try:
-        parts = urlsplit(url)
-        host = parts.hostname
-    except ValueError as error:
-        raise errors.OptionError(f"{url!r} is no URL: {error}") from None
+        host = urlsplit(url).hostname
+        asked = urlsplit(access.get("endpoint") or url)
+        _ = asked.scheme == "s3" or asked.port
+    except ValueError:  # whose text may have a part of the password
+        name = "the endpoint of S3" if s3 else shown(url)
+        raise errors.OptionError(f"{name} is no URL") from None
     if not host:
-        raise errors.OptionError(f"{url!r} is no URL: it names no {'bucket' if url[:2] == 's3' else 'host'}")
-    access = s3_access() if parts.scheme == "s3" else {}
-    asked = urlsplit(access["endpoint"]) if access.get("endpoint") else parts
+        raise errors.OptionError(f"{shown(url)!r} is no URL: it names no {'bucket' if s3 else 'host'}")
     scheme = "https" if asked.scheme == "s3" else asked.scheme
-    inside = urllib.request.proxy_bypass(asked.hostname or "")  # type: ignore[attr-defined, unused-ignore]
+    place = asked.netloc.rpartition("@")[2]
+    inside = urllib.request.proxy_bypass(place)  # type: ignore[attr-defined, unused-ignore]
     proxy = "" if inside else urllib.request.getproxies().get(scheme, "")
+    if proxy and "://" not in proxy:
+        proxy = "http://" + proxy
     return {"url": url, "proxy": proxy, "s3": access}
+
+
+def _normal(url: str) -> str:
+    """The scheme in small letters; without a fragment, which is no server's."""
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    return f"{scheme}://{rest.partition('#')[0] if scheme in ('http', 'https') else rest}"
 
 
 def _found(url: str, file: RemoteFile | None, state: RemoteState | None) -> _Wanted:
     if file is not None and state is not None:
-        return _Wanted(url, file, state, file_name(url, state["size"], state["tag"] or state["modified"]))
+        version = state["tag"] or state["modified"] or _START
+        return _Wanted(url, file, state, file_name(url, state["size"], version))
     with _fsspec(url) as (system, path):
         size = system.info(path)["size"]
         if size is None:
-            raise errors.UnsupportedError(f"{url}: its length is not known: download it first")
+            raise errors.UnsupportedError(f"{shown(url)}: its length is not known: download it first")
         known: RemoteState = {"size": int(size), "tag": str(system.ukey(path)), "modified": "", "whole": True}
     return _Wanted(url, None, known, file_name(url, known["size"], known["tag"]))
 
@@ -241,8 +281,11 @@ def _get(wanted: _Wanted, path: str) -> None:
         system.get_file(remote, path + ".part")
     came = os.path.getsize(path + ".part")
     if came != wanted.state["size"]:
-        said = f"{wanted.url}: {came} bytes came, and it had {wanted.state['size']}"
-        raise errors.ChangedError(said).at(path=wanted.url)
+        name = shown(wanted.url)
+        said = f"{name}: {came} bytes came, and it had {wanted.state['size']}"
+        raise errors.ChangedError(said).at(path=name)
+    with open(path + ".part", "rb") as file:
+        os.fsync(file.fileno())  # a loss of power must not leave a file of zeros
     os.rename(path + ".part", path)
 
 
@@ -255,10 +298,15 @@ def _fsspec(url: str) -> Iterator[tuple[Any, str]]:
         yield url_to_fs(url)
     except errors.GofastError:
         raise
-    except FileNotFoundError as error:
-        raise errors.NotFoundError(f"{url}: no such file: {error}").at(path=url) from error
-    except (ImportError, ValueError) as error:  # no package for it; or a protocol that fsspec does not know
-        said = f"{url}: only http(s): and s3: are read without fsspec and its package for them: {error}"
-        raise errors.UnsupportedError(said).at(path=url) from error
     except Exception as error:
-        raise errors.ReadError(f"{url}: {error}").at(path=url) from error
+        kind: type[errors.GofastError] = errors.ReadError
+        why = ""
+        if isinstance(error, FileNotFoundError):
+            kind, why = errors.NotFoundError, "no such file: "
+        elif isinstance(error, (ImportError, ValueError)):  # no package for it, or nobody knows the protocol
+            kind = errors.UnsupportedError
+            why = "only http(s): and s3: are read without fsspec and its package for them: "
+        name = shown(url)
+        plain = name == url  # else its text may have the secret, and its traceback too
+        said = f"{name}: {why}{error if plain else type(error).__name__}"
+        raise kind(said).at(path=name) from (error if plain else None)

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from .. import errors
 from .._core.download_cache import DownloadBudget
+from .._core.shown_urls import shown
 from .opened_shards import url_opener
 from .sample_stages import Handler, reraise_exception
 
@@ -203,6 +204,7 @@ def _naming(handler: Handler, url: str) -> Handler:
 
 def _named(error: Exception, url: str) -> Exception:
     """The error with its shard, and where in it."""
+    url = shown(url)
     if getattr(error, "path", None) == url:  # it has them
         return error
     if isinstance(error, errors.GofastError):
@@ -251,8 +253,8 @@ def group_by_keys(
                     yield current
                 current = {"__key__": key, "__url__": member["__url__"]}
             if suffix in current:
-                said = f"{member['__url__']}: {name}: a sample has two members {suffix!r}: {[*current]}"
-                raise ValueError(said)
+                said = f"{name}: a sample has two members {suffix!r}: {[*current]}"
+                raise ValueError(f"{shown(member['__url__'])}: {said}")
             if suffixes is None or suffix in suffixes:
                 current[suffix] = member["data"]
             if member.get("__local_path__") is not None:

@@ -14,7 +14,8 @@ from urllib.request import url2pathname
 
 from .. import errors
 from .._core.download_cache import DownloadBudget
-from .._core.remote_files import Downloads, is_url
+from .._core.remote_files import Downloads
+from .._core.shown_urls import is_url
 from .sample_stages import Handler, reraise_exception
 
 _AHEAD = 2  # shards that are on their way while one is read
@@ -35,10 +36,9 @@ class _Coming(NamedTuple):
         except Exception as error:
             return cls(url, error)
 
-    def start(self) -> None:
-        """Begins to download it, if there is room."""
-        if isinstance(self.download, Downloads):
-            self.download.start()
+    def start(self) -> bool:
+        """Begins to download it, if there is room: whether there was."""
+        return not isinstance(self.download, Downloads) or self.download.start()
 
     def open(self) -> IO[bytes]:
         """Its bytes: of a path, of ``file:``, of a URL, or what a command of ``pipe:`` writes."""
@@ -88,7 +88,8 @@ def url_opener(
             if not coming:
                 return
             for each in coming:
-                each.start()
+                if not each.start():
+                    break  # a later one would take the room of this
             now = coming.popleft()
             url = now.url
             try:

@@ -8,18 +8,22 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from torchvision.transforms import ToTensor
 
 import gofast
+import gofast.webdataset as wds
 from gofast import errors
 from gofast._core.download_cache import DownloadBudget
-from gofast._core.remote_files import Downloads
+from gofast._core.remote_files import Downloads, local_files
 from picture_files import contents
 from records import example, framed
 from served import Served, serving
@@ -38,7 +42,7 @@ def web() -> Iterator[Served]:
 @pytest.fixture(autouse=True)
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GOFAST_DOWNLOADS", str(tmp_path / "kept"))
-    monkeypatch.delenv("GOFAST_DOWNLOADS_LIMIT", raising=False)
+    monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", "1GB")  # what `keep` sets ends with the test
     return tmp_path / "kept"
 
 
@@ -114,6 +118,65 @@ def test_what_cannot_be_read_is_named(url: str, kind: type[Exception], text: str
     with pytest.raises(kind, match=text) as caught:
         gofast.TableDataset(whole)
     assert url in str(caught.value)
+
+
+SECRETS = {
+    "http://user:SECRET@{host}/t.csv?signature=SECRET": errors.LimitError,
+    "http://user:SECRET@{host}/none.csv?signature=SECRET": errors.NotFoundError,
+    "HTTP://user:SECRET@{host}/none.csv": errors.NotFoundError,
+    "http://user:SECRET%zz@{host}/t.csv": errors.OptionError,
+    "http://user:SECRET@host:99999999/t.csv": errors.OptionError,
+    "http://user:SECRET@host:bad/t.csv?SECRET": errors.OptionError,
+    "http://user:SECRET/@host/t.csv": errors.OptionError,
+    "http://user:SECRET@/t.csv": errors.OptionError,
+    "http://{host}/t.csv?signature=SECRET*": errors.OptionError,
+    "http://{host}/t{{.csv?signature=SECRET": errors.OptionError,
+    "memory://none.csv?signature=SECRET": errors.NotFoundError,
+    "nobody-knows://user:SECRET@host/x": errors.UnsupportedError,
+}
+
+
+@pytest.mark.parametrize("url", SECRETS)
+def test_no_error_has_a_secret(url: str, web: Served, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    web.put(**{"t.csv?signature=SECRET": CSV})
+    monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", "10")
+    with pytest.raises(SECRETS[url]) as caught:
+        local_files(url.format(host=web.url[7:-1]))
+    text = "".join(traceback.format_exception(caught.value))
+    assert "SECRET" not in text.replace(repr(url), "")
+    assert "SECRET" not in f"{caught.value.path} {files(kept) if kept.exists() else ''}"
+
+
+def test_no_file_name_has_a_secret(web: Served, kept: Path) -> None:
+    web.put(**{"": CSV})
+    local_files(web.url[:-1].replace("//", "//user:SECRET@"))
+    assert files(kept) == [web.url[7:-1].replace(":", "_")]
+
+
+def test_a_damaged_shard_is_named_without_its_signature(web: Served) -> None:
+    web.put(**{"t.tar?SECRET": b"no tar" * 200})
+    with pytest.raises(errors.DamagedError, match=r"t\.tar") as caught:
+        list(wds.WebDataset(web.url + "t.tar?SECRET", shardshuffle=False))
+    assert "SECRET" not in f"{caught.value} {caught.value.path}"
+
+
+def test_a_scheme_in_capitals_and_a_fragment(web: Served, kept: Path) -> None:
+    web.put(**{"t.csv": CSV})
+    assert local_files(web.url + "t.csv") == local_files("HTTP" + web.url[4:] + "t.csv#part")
+    assert web.whole["t.csv"] == 1
+
+
+def test_proxies_are_those_of_python(web: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    web.put(**{"t.csv": CSV})
+    monkeypatch.setenv("http_proxy", web.url[7:-1])
+    monkeypatch.setenv("no_proxy", "")
+    assert Path(local_files("http://nowhere.invalid/t.csv")).read_bytes() == CSV
+    monkeypatch.setenv("http_proxy", "http://user:SECRET@%zz")
+    with pytest.raises(errors.OptionError, match="proxy") as caught:
+        local_files(web.url + "t.csv")
+    assert "SECRET" not in str(caught.value)
+    monkeypatch.setenv("no_proxy", web.url[7:-1])
+    assert Path(local_files(web.url + "t.csv")).read_bytes() == CSV
 
 
 def test_other_schemes_are_those_of_fsspec(kept: Path) -> None:
@@ -213,6 +276,15 @@ def test_the_budget_is_kept_and_what_is_in_use_stays(web: Served, kept: Path) ->
     assert not [link for link in Path("/proc/self/fd").iterdir() if str(kept) in os.path.realpath(link)]
 
 
+def test_urls_in_an_array(web: Served) -> None:
+    web.put(**{f"{i}.png": content for i, content in enumerate(contents(2))})
+    urls = [f"{web.url}{i}.png" for i in range(2)]
+    want = gofast.ImageFiles(urls, [0, 1], transform=ToTensor())
+    for given in (np.array(urls), np.array(urls, object), pd.Series(urls)):
+        got = gofast.ImageFiles(given, [0, 1], transform=ToTensor())
+        assert [str(got[i]) for i in range(2)] == [str(want[i]) for i in range(2)]
+
+
 def test_a_file_is_used_until_its_last_process_ends(web: Served, kept: Path) -> None:
     web.put(**{"0.bin": bytes(400), "1.bin": bytes(400)})
     child = subprocess.Popen(
@@ -264,9 +336,13 @@ def test_where_and_how_much(web: Served, tmp_path: Path, monkeypatch: pytest.Mon
     for limit in ("much", 0, -1):
         with pytest.raises(errors.OptionError, match="cache_limit"):
             gofast.downloads.keep(cache_limit=limit)
+    gofast.downloads.keep(tmp_path / "elsewhere")
+    assert DownloadBudget.of().limit == 10  # as it was
+    monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", "much")
+    with pytest.raises(errors.OptionError, match="GOFAST_DOWNLOADS_LIMIT='much'"):
+        DownloadBudget.of()
+    monkeypatch.delenv("GOFAST_DOWNLOADS_LIMIT")
     (tmp_path / "file").touch()
     gofast.downloads.keep(tmp_path / "file")
     with pytest.raises(errors.ReadError, match="the folder of downloads"):
         gofast.TableDataset(web.url + "t.csv", label="label")
-    monkeypatch.delenv("GOFAST_DOWNLOADS")
-    monkeypatch.delenv("GOFAST_DOWNLOADS_LIMIT")

@@ -68,6 +68,25 @@ def test_a_shard_of_room_is_enough(web: Served, tmp_path: Path) -> None:
         labels(f"{web.url}{{0..4}}.tar", cache_dir=kept, cache_size=size - 1)
 
 
+def test_a_small_shard_does_not_take_the_room_of_the_next(web: Served, tmp_path: Path) -> None:
+    size = len(web.files["0.tar"])
+    web.files["1.tar"] += bytes(size)
+    kept = str(tmp_path / "kept")
+    assert len(labels(f"{web.url}{{0..2}}.tar", cache_dir=kept, cache_size=2 * size)) == 18
+
+
+def test_what_lies_in_the_way_is_the_handlers(web: Served, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    labels(web.url + "0.tar", cache_dir=str(kept))
+    (name,) = kept.glob("*-0.tar")
+    name.unlink()
+    name.with_suffix(".tar.part").mkdir()
+    urls = f"{web.url}{{0..1}}.tar"
+    assert len(labels(urls, cache_dir=str(kept), handler=wds.ignore_and_continue)) == 6
+    with pytest.raises(errors.ReadError, match=r"0\.tar\.part"):
+        labels(urls, cache_dir=str(kept))
+
+
 def test_a_missing_shard_is_the_handlers(web: Served, tmp_path: Path) -> None:
     del web.files["1.tar"]
     urls = [f"{web.url}{i}.tar" for i in range(3)] + ["http:///"]

@@ -1,0 +1,154 @@
+"""The room of downloads: what gives way, what waits, and what is trusted."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gofast import errors
+from gofast._core.download_cache import DownloadBudget
+from gofast._core.remote_files import Downloads, local_files
+from served import Served, serving
+
+
+@pytest.fixture
+def web() -> Iterator[Served]:
+    with serving() as made:
+        made.put(**{f"{i}.bin": bytes([i]) * 400 for i in range(5)})
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GOFAST_DOWNLOADS", str(tmp_path / "kept"))
+    monkeypatch.delenv("GOFAST_DOWNLOADS_LIMIT", raising=False)
+    return tmp_path / "kept"
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name[33:] for path in folder.iterdir() if path.name != "lock")
+
+
+def of(web: Served, name: str, limit: int | None = None) -> Downloads:
+    return Downloads([web.url + name], DownloadBudget.of(limit=limit))
+
+
+def first_byte(downloads: Downloads) -> int:
+    return Path(downloads.result()[0]).read_bytes()[0]
+
+
+def test_what_cannot_fit_leaves_the_others(web: Served, kept: Path) -> None:
+    web.put(**{"more.bin": bytes(700), "most.bin": bytes(2000)})
+    of(web, "0.bin").result()
+    used = of(web, "1.bin")
+    used.result()
+    for name in ("more.bin", "most.bin"):
+        more = of(web, name, 1000)
+        more.start()
+        with pytest.raises(errors.LimitError, match=name):
+            more.result()
+        assert files(kept) == ["0.bin", "1.bin"]
+    used.release()
+
+
+def test_what_comes_ahead_gives_way(web: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, waited, never = threading.Event(), threading.Event(), threading.Event()
+
+    def hold(request: Any, number: int) -> bool:
+        if "0.bin" in request.path and number == 2:
+            asked.set()
+            waited.wait(60)
+        return False
+
+    def sleep(seconds: float) -> None:
+        waited.set()
+        never.wait(seconds)
+
+    web.spoil = hold
+    monkeypatch.setattr(time, "sleep", sleep)
+    ahead, now = of(web, "0.bin", 500), of(web, "1.bin", 500)
+    assert ahead.start()
+    assert asked.wait(60)
+    assert not now.start()  # neither takes room from another that is ahead
+    assert first_byte(now) == 1  # waits until the other one is there, and removes it
+    now.release()
+    assert first_byte(ahead) == 0  # comes once more
+
+
+def test_a_full_disk_has_what_nobody_uses(web: Served, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = [of(web, f"{i}.bin") for i in range(3)]
+    for each in local:
+        each.result()
+    for each in local[:2]:
+        each.release()
+
+    def allocate(fd: int, start: int, size: int) -> None:
+        if len(files(kept)) > 2:
+            raise OSError(errno.ENOSPC, "the disk is full")
+
+    monkeypatch.setattr(os, "posix_fallocate", allocate)
+    last = of(web, "3.bin")
+    assert first_byte(last) == 3
+    assert files(kept) == ["2.bin", "3.bin"]
+    with pytest.raises(errors.ReadError, match="the disk is full"):
+        of(web, "0.bin").result()
+    assert files(kept) == ["2.bin", "3.bin"]
+
+
+def test_many_files_have_their_room_at_once(web: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    scans: list[Any] = []
+    scandir = os.scandir
+
+    def counted(folder: Any) -> Any:
+        scans.append(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    assert len(Downloads([f"{web.url}{i}.bin" for i in range(5)]).result()) == 5
+    assert len(scans) == 1
+
+
+def test_a_child_has_no_part_of_its_parent(web: Served) -> None:
+    over = threading.Event()
+    web.spoil = lambda _, number: number == 2 and not over.wait(60)
+    downloads = of(web, "1.bin")
+    assert downloads.start()
+    ((_, fd),) = downloads._mine.values()  # which has the part's lock
+    child = os.fork()
+    if not child:
+        os._exit(Path(f"/proc/self/fd/{fd}").is_symlink())
+    try:
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        over.set()
+    assert first_byte(downloads) == 1
+
+
+def test_a_folder_of_others_is_refused(web: Served, kept: Path) -> None:
+    kept.mkdir()
+    kept.chmod(0o777)
+    with pytest.raises(errors.OptionError, match="others could"):
+        local_files(web.url + "1.bin")
+    kept.chmod(0o755)
+    local_files(web.url + "1.bin")
+
+
+def test_what_has_no_version_comes_in_one_piece_each_start(web: Served) -> None:
+    web.put(**{"big.bin": bytes(20 << 20)})
+    web.tags = False
+    place = local_files(web.url + "big.bin")
+    assert local_files(web.url + "big.bin") == place
+    assert web.whole["big.bin"] == 1
+    code = f"from gofast._core.remote_files import local_files; print(local_files({web.url + 'big.bin'!r}))"
+    other = subprocess.check_output([sys.executable, "-c", code], timeout=100)
+    assert web.whole["big.bin"] == 2
+    assert other.decode().strip() != place
