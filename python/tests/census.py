@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 75_305,
-    "lines: tests": 60_193,
+    "lines: library": 75_523,
+    "lines: tests": 60_543,
     "lines: benchmarks": 8_500,
 }
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from .. import errors
 from .._core.atomic_files import replaced
 from .._core.progress import Progress
-from .._core.remote_files import is_url
+from .._core.shown_urls import is_url
 from .._core.units import bytes_of, many, size
 from . import output
 from .shard_forms import Form, form_of, is_whole

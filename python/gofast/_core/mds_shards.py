@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from .. import errors
 from .regular_files import regular_file
-from .remote_files import is_url
+from .shown_urls import is_url
 from .tfrecord_operations import Leaf
 
 _MOST = 1 << 30  # bytes of an index
