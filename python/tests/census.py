@@ -36,7 +36,7 @@ MOST = {
     "formats on disk": 2,
     "orders": 1,
     "lines: library": 75_523,
-    "lines: tests": 60_543,
+    "lines: tests": 60_544,
     "lines: benchmarks": 8_500,
 }
 
