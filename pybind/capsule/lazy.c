@@ -139,9 +139,8 @@ end:
     return result;
 }
 
-static int is_size(const gf_lazy *lazy) {
-    gf_size size = lazy->sample;
-    return size.width > 0 && size.height > 0 && size.height <= GF_CANVAS_MOST_PIXELS / size.width;
+static int is_size(int64_t width, int64_t height) {
+    return width > 0 && height > 0 && height <= GF_CANVAS_MOST_PIXELS / width;
 }
 
 // make_rows(pictures, pass_order, max_pixels, crew, most): the pixels of each picture in a list, which says their size, as
@@ -164,7 +163,7 @@ PyObject *gf_py_make_rows(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto end;
-        if (!is_size(&lazy[i])) {
+        if (!is_size(lazy[i].sample.width, lazy[i].sample.height)) {
             PyErr_SetString(PyExc_ValueError, "no pixels of that size");
             goto end;
         }
@@ -258,7 +257,7 @@ PyObject *gf_py_make_pixels(PyObject *self, PyObject *const *args, Py_ssize_t n)
     long long a[5];
     if (n != 6) return PyErr_Format(PyExc_TypeError, "takes 6 arguments (%zd given)", n);
     if (!lazy_of(args[0], &lazy) || !gf_integers(args + 1, 5, 5, a)) return NULL;
-    if (a[0] < 1 || a[1] < 1 || a[0] > INT32_MAX || a[1] > GF_CANVAS_MOST_PIXELS / a[0] || (a[2] != 1 && a[2] != 3 && a[2] != 4) || a[3] < 0 || a[3] >= GF_ORDERS)
+    if (!is_size(a[0], a[1]) || (a[2] != 1 && a[2] != 3 && a[2] != 4) || a[3] < 0 || a[3] >= GF_ORDERS)
         return PyErr_Format(PyExc_ValueError, "no pixels of that size");
     PyObject *made = PyBytes_FromStringAndSize(NULL, a[0] * a[1] * a[2] + (a[2] == 4 ? GF_FORMAT_SLACK : 0));
     if (!made) return NULL;

@@ -12,7 +12,6 @@ import torch
 
 from . import errors
 from ._core.arguments import checked
-from ._core.mds_shards import shards_of
 from ._core.numbers import DType
 from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
@@ -370,8 +369,7 @@ class ImageFiles(VisionDataset):
             >>> train = gofast.ImageFiles.from_mds("shards", label="label", transform=T.ToTensor())
             >>> image, label = train[0]
         """
-        shards = shards_of(os.path.expanduser(os.fspath(root)), "mds")
-        listing = listing_of_shards(shards, image, label)
+        listing = listing_of_shards(root, "mds", image, label)
         return cls._of_records(listing, label is not None, transform, target_transform, options)
 
     @classmethod
@@ -409,8 +407,7 @@ class ImageFiles(VisionDataset):
         Example:
             >>> train = gofast.ImageFiles.from_litdata("chunks", transform=T.ToTensor())  # doctest: +SKIP
         """
-        shards = shards_of(os.path.expanduser(os.fspath(root)), "litdata")
-        listing = listing_of_shards(shards, image, label)
+        listing = listing_of_shards(root, "litdata", image, label)
         return cls._of_records(listing, label is not None, transform, target_transform, options)
 
     @classmethod

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from .. import errors
-from .._core.regular_files import regular_file
+from .._core.regular_files import regular_stream
 from ..image_files import ImageFiles
 from .shard_plan import ShardPicture
 
@@ -116,7 +116,7 @@ def form_of(suffix: str) -> Form:
 def is_whole(form: Form, path: str, features: str, samples: int) -> bool:
     """Whether a shard is there that says this of itself; in a tar, its samples have so many bytes."""
     try:
-        with regular_file(path) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
+        with regular_stream(path) as (file, _):
             return form.is_whole(file, features, samples)
     except (errors.GofastError, OSError, ValueError, LookupError, TypeError, RuntimeError):
         return False

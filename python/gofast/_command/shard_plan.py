@@ -17,7 +17,7 @@ from .. import errors
 from .._core.atomic_files import locked_now, writing
 from .._core.permutation import Permutation
 from .._core.progress import Progress
-from .._core.regular_files import regular_file
+from .._core.regular_files import regular_file, regular_stream
 from .._core.stamp import Stamp
 from .._core.units import exact, many
 from ..images import ImageFolder
@@ -143,9 +143,9 @@ class ShardPlan:
         """The bytes of a picture's file; raises as `pictures`."""
         path, size = self.path(number), int(self._stamps[number, 0])
         try:
-            with regular_file(path) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
+            with regular_stream(path) as (file, _):
                 content = file.read(size + 1)
-                same = Stamp.of(os.fstat(fd)).content == tuple(self._stamps[number].tolist())
+                same = Stamp.of(os.fstat(file.fileno())).content == tuple(self._stamps[number].tolist())
         except errors.GofastError:
             raise
         except OSError as error:

@@ -7,10 +7,11 @@ import os
 from typing import Any, Literal, NamedTuple
 
 from .. import errors
-from .regular_files import regular_file
+from .regular_files import regular_stream
 from .shown_urls import is_url
 from .tfrecord_operations import Leaf
 
+ShardsForm = Literal["mds", "litdata"]
 _MOST = 1 << 30  # bytes of an index
 
 
@@ -22,13 +23,13 @@ class Shards(NamedTuple):
         leaves: the columns of litData's; MDS shards say them themselves.
     """
 
-    form: Literal["mds", "litdata"]
+    form: ShardsForm
     paths: list[str]
     samples: list[int]
     leaves: list[Leaf]
 
 
-def shards_of(path: str, form: Literal["mds", "litdata"]) -> Shards:
+def shards_of(path: str, form: ShardsForm) -> Shards:
     """The shards of a folder, or of its index.json.
 
     Raises:
@@ -45,7 +46,7 @@ def shards_of(path: str, form: Literal["mds", "litdata"]) -> Shards:
         raise errors.OptionError(f"root= is {said}")
     if os.path.isdir(path):
         path = os.path.join(path, "index.json")
-    with regular_file(path) as (fd, info), os.fdopen(os.dup(fd), "rb") as file:
+    with regular_stream(path) as (file, info):
         if info.st_size > _MOST:
             raise errors.LimitError(f"{path}: an index of {info.st_size} bytes").at(path=path)
         text = file.read(_MOST)

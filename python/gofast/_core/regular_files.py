@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from .. import errors
 from .stamp import Stamp
@@ -34,6 +34,14 @@ def regular_file(path: str) -> Iterator[tuple[int, os.stat_result]]:
         yield fd, info
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def regular_stream(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
+    """The same as a file of Python's."""
+    fd, info = open_regular(path)
+    with os.fdopen(fd, "rb") as file:
+        yield file, info
 
 
 class MappedFile(NamedTuple):

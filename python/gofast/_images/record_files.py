@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .. import errors
 from .._core import picture_operations
 from .._core.descriptors import OwnedDescriptors
-from .._core.mds_shards import Shards
+from .._core.mds_shards import ShardsForm, shards_of
 from .._core.memory import address_of
 from .._core.patterns import Paths
 from .._core.tfrecord_index import Column, TFRecordIndex
@@ -174,8 +174,11 @@ def listing_of_tar(
     return Listing(RecordFiles(records, _one(records, image, "byte").name, None), "", values), None
 
 
-def listing_of_shards(shards: Shards, image: str, label: str | None) -> Listing:
+def listing_of_shards(
+    root: str | os.PathLike[str], form: ShardsForm, image: str, label: str | None
+) -> Listing:
     """The listing of the pictures and labels of shards; see :meth:`gofast.ImageFiles.from_mds`."""
+    shards = shards_of(os.path.expanduser(os.fspath(root)), form)
     if not all(isinstance(name, str) for name in (image, label or "")):
         raise errors.OptionError("image= and label= are names of columns, such as 'image' and 'class'")
     records = TFRecordIndex.of_shards(shards, [image] if label is None else [image, label])

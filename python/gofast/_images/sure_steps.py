@@ -16,10 +16,19 @@ _SURE = {
     "color_jitter",
     "random_solarize",
     "random_erasing",
+    "random_posterize",
+    "random_autocontrast",
+    "random_equalize",
+    "random_sharpness",
+    "random_rotation",
+    "random_affine",
+    "trivial_augment",
+    "rand_augment",
+    "auto_augment",
+    "to_float",
+    "to_uint8",
+    "normalize",
 }
-_SURE |= {"random_posterize", "random_autocontrast", "random_equalize", "random_sharpness"}
-_SURE |= {"random_rotation", "random_affine", "trivial_augment", "rand_augment", "auto_augment"}
-_SURE |= {"to_float", "to_uint8", "normalize"}
 _SURE_OF_TENSORS = {"color_jitter", "trivial_augment", "rand_augment", "auto_augment"}
 _SIZED = {"resize", "center_crop", "random_resized_crop"}
 _LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 13, 16
@@ -74,27 +83,37 @@ def _through(steps: list[dict[str, Any]], size: Size, channels: int) -> Size:
 
 
 def _behind(step: dict[str, Any], size: Size, channels: int) -> Size:
-    op, few = step["op"], channels == 3 and size is not None and size[0] * size[1] <= _MOST_SUMMED
+    op = step["op"]
     if step.get("usual") or str(step.get("filter")).startswith("torch"):
         raise _Unsure  # torch lays out some tensors in an order that is its own
     if op in _SIZED or (op == "random_crop" and _adds_little(step)):
         return _resized(step, size)
     if op == "random_apply":
         return size if _through(step["steps"], size, channels) == size else None
-    if op == "gaussian_blur":
-        sure = size is not None and all(
-            2 * side > k for side, k in zip(size, step["kernel"][::-1], strict=True)
-        )
-        sure = sure and min(step["sigma"]) >= _LEAST_SIGMA
-    elif op == "augmix":
-        sure = few
-    elif step.get("tensor"):
-        sure = few and op in _SURE_OF_TENSORS
-    else:
-        sure = op in _SURE and not step.get("expand")
-    if not sure:
+    if not _keeps_size(step, size, channels):
         raise _Unsure
     return size
+
+
+def _keeps_size(step: dict[str, Any], size: Size, channels: int) -> bool:
+    """Whether a step surely makes a picture of the same size of one of that size."""
+    op = step["op"]
+    if op == "gaussian_blur":
+        return size is not None and _blurs(step, size)
+    if op == "augmix":
+        return _has_exact_mean(size, channels)
+    if step.get("tensor"):
+        return op in _SURE_OF_TENSORS and _has_exact_mean(size, channels)
+    return op in _SURE and not step.get("expand")
+
+
+def _blurs(step: dict[str, Any], size: tuple[int, int]) -> bool:
+    narrow = all(2 * side > k for side, k in zip(size, step["kernel"][::-1], strict=True))
+    return narrow and min(step["sigma"]) >= _LEAST_SIGMA
+
+
+def _has_exact_mean(size: Size, channels: int) -> bool:
+    return channels == 3 and size is not None and size[0] * size[1] <= _MOST_SUMMED
 
 
 def _resized(step: dict[str, Any], size: Size) -> Size:
