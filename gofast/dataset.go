@@ -12,7 +12,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/numbers"
 	"github.com/gofast-org/gofast/gofast/source/reader"
 	"github.com/gofast-org/gofast/gofast/table/gather"
-	"golang.org/x/sys/unix"
 )
 
 // Dataset is a list of samples: the rows of a table (OpenTable) or the pictures of a
@@ -34,7 +33,7 @@ type Dataset struct {
 	program program
 	files   *reader.File // where pictures are; nil for others
 	epoch   *uint64      // of the random draws, in memory of the dataset; nil if it is the caller's
-	maps    [][]byte     // memory of the dataset, unmapped by Close
+	unmap   func()       // gives back memory of the dataset
 	// raw opens the dataset's samples as they are stored, and says what makes finished ones
 	// of them; false where that is not known, or they would not be shorter.
 	raw func() (*Dataset, image.Numbers, bool, error)
@@ -161,10 +160,10 @@ func (d *Dataset) free() {
 	if d.program != nil {
 		d.program.Free()
 	}
-	for _, m := range d.maps {
-		_ = unix.Munmap(m) // cannot fail for a mapping of ours
+	if d.unmap != nil {
+		d.unmap()
 	}
-	d.view, d.program, d.epoch, d.maps = engine.View{}, nil, nil, nil
+	d.view, d.program, d.epoch, d.unmap = engine.View{}, nil, nil, nil
 }
 
 // SetEpoch changes the random draws from the next batch on. A table has no draws.

@@ -104,6 +104,7 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 		_ = unix.Munmap(index)
 		return nil, errs.New(errs.ErrLimit, "open", "no memory for what is found out about the pictures").At(root).Because(err)
 	}
+	unmap := func() { _, _ = unix.Munmap(index), unix.Munmap(own) } // cannot fail for mappings of ours
 	base, epoch := uintptr(unsafe.Pointer(unsafe.SliceData(index))), unsafe.Pointer(unsafe.SliceData(own))
 	targets := uintptr(0)
 	if scan.Kind == folder.Classes {
@@ -116,10 +117,10 @@ func openPictures(ctx context.Context, scan folder.Options, plan image.Plan, opt
 		Seed: options.Seed, Epoch: uintptr(epoch), Facts: uintptr(epoch) + 8, Lasting: 1,
 	}, options.Options)
 	if err != nil {
-		_, _ = unix.Munmap(index), unix.Munmap(own)
+		unmap()
 		return nil, err
 	}
-	d.epoch, d.maps = (*uint64)(epoch), [][]byte{index, own}
+	d.epoch, d.unmap = (*uint64)(epoch), unmap
 	if schema.ClassNames != "" {
 		d.Classes = strings.Split(strings.TrimSuffix(string(schema.ClassNames), "\x00"), "\x00")
 	}

@@ -114,15 +114,15 @@ func TestIterationsHoldTheirDataset(t *testing.T) {
 		}
 		if rows == 20 {
 			d.Close()
-			if d.Len() != 0 || d.maps == nil {
+			if d.Len() != 0 || d.unmap == nil {
 				t.Error("closed, and still in use")
 			}
 		}
 		check(t, b, Sequential(100)[rows:rows+10])
 		rows += 10
 	}
-	if rows != 100 || d.maps != nil {
-		t.Errorf("%d rows; released: %v", rows, d.maps == nil)
+	if rows != 100 || d.unmap != nil {
+		t.Errorf("%d rows; released: %v", rows, d.unmap == nil)
 	}
 	files := openFolder(t, pictureFolder(t, 2), valPlan, FolderOptions{})
 	stage, err := files.UpTo(image.Read)
@@ -136,7 +136,7 @@ func TestIterationsHoldTheirDataset(t *testing.T) {
 	if n, err := last(Loader{engineOf(t, 1), stage, 1}, t.Context(), Sequential(2), func(int) {}); n != 2 || err != nil {
 		t.Errorf("%d batches of a stage whose dataset was closed, %v", n, err)
 	}
-	if stage.Close(); files.maps != nil {
+	if stage.Close(); files.unmap != nil {
 		t.Error("the stage was closed, and its dataset not released")
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/table/gather"
 	"github.com/gofast-org/gofast/gofast/table/load"
-	"golang.org/x/sys/unix"
 )
 
 // What OpenTable takes: package load has the fields, with what each means.
@@ -32,11 +31,11 @@ type (
 // divides these by 255, and no other numbers.
 func OpenTable(ctx context.Context, paths []string, options TableOptions, t gather.Transform) (d *Dataset, err error) {
 	defer leave(&err, "open")
-	data, schema, err := load.Map(ctx, paths, options)
+	region, schema, err := load.Map(ctx, paths, options)
 	if err != nil {
 		return nil, err
 	}
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(region.Bytes())))
 	stored := gather.Stored{
 		Features: base + uintptr(schema.FeaturesOffset),
 		Labels:   base + uintptr(schema.LabelsOffset),
@@ -54,7 +53,7 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 	}
 	d, err = newRows(stored, t)
 	if err != nil {
-		_ = unix.Munmap(data) // cannot fail for a mapping of ours
+		region.Close()
 		var e *errs.Error
 		_, once := options.FS.(readerFS) // there is nothing left of it to find a line in
 		if errors.As(err, &e) && e.Row != errs.None && !once {
@@ -62,7 +61,7 @@ func OpenTable(ctx context.Context, paths []string, options TableOptions, t gath
 		}
 		return nil, err
 	}
-	d.Classes, d.Table, d.maps = schema.Classes, &schema.Schema, [][]byte{data}
+	d.Classes, d.Table, d.unmap = schema.Classes, &schema.Schema, region.Close
 	return d, nil
 }
 

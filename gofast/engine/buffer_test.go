@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,26 +98,5 @@ func TestSlotsHaveOneOwner(t *testing.T) {
 			t.Fatal("a slot was lost")
 		}
 		defer slot.Release()
-	}
-}
-
-func TestRegionIsSealed(t *testing.T) {
-	region, err := NewRegion("test", 10_000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copy(region.Bytes(), "hello")
-	fd, err := region.Finish(5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := os.NewFile(uintptr(fd), "region")
-	defer f.Close()
-	head := make([]byte, 5)
-	if _, err := f.ReadAt(head, 0); err != nil || string(head) != "hello" {
-		t.Errorf("reads back %q, %v", head, err)
-	}
-	if f.Truncate(1) == nil || f.Truncate(100) == nil {
-		t.Error("a sealed region changed its size")
 	}
 }

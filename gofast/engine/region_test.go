@@ -1,53 +1,75 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
+	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"golang.org/x/sys/unix"
 )
 
-// openDescriptors is how many descriptors this process has.
-func openDescriptors(t *testing.T) int {
+// mapped is the permissions of the memory at an address, as the kernel shows them: "" where nothing is.
+func mapped(t *testing.T, at uintptr) string {
 	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
+	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		t.Skip("no /proc here")
 	}
-	return len(entries)
+	for line := range bytes.Lines(text) {
+		from, to, rights := uintptr(0), uintptr(0), ""
+		if _, err := fmt.Sscanf(string(line), "%x-%x %s", &from, &to, &rights); err == nil && from <= at && at < to {
+			return rights
+		}
+	}
+	return ""
 }
 
-func TestRegionsLeaveNoDescriptor(t *testing.T) {
-	before := openDescriptors(t)
-	for _, size := range []int64{0, 1, 1 << 20} {
-		region, err := NewRegion("test", size)
+func TestRegionsAreGivenBack(t *testing.T) {
+	for _, size := range []int64{1, 4096, 4097, 1 << 20} {
+		region, err := NewRegion(size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		region.Close()
-		region, err = NewRegion("test", size)
-		if err != nil {
-			t.Fatal(err)
+		at := uintptr(unsafe.Pointer(&region.Bytes()[0]))
+		if mapped(t, at) != "rw-p" || mapped(t, at+uintptr(size)-1) != "rw-p" {
+			t.Errorf("%d bytes cannot be written", size)
 		}
-		fd, err := region.Finish(size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Close(fd); err != nil {
-			t.Errorf("the descriptor is not ours: %v", err)
+		if region.Close(); mapped(t, at) != "" {
+			t.Errorf("%d bytes are still there", size)
 		}
 	}
 	for _, size := range []int64{-1, 1 << 62} {
-		if region, err := NewRegion("test", size); err == nil {
+		if region, err := NewRegion(size); err == nil {
 			region.Close()
 			t.Errorf("a region of %d bytes", size)
 		} else if !errors.Is(err, errs.ErrLimit) {
 			t.Errorf("%d bytes: want ErrLimit, got %v", size, err)
 		}
 	}
-	if after := openDescriptors(t); after != before {
-		t.Errorf("%d descriptors, %d before", after, before)
+}
+
+func TestRegionIsCutAndReadOnly(t *testing.T) {
+	region, err := NewRegion(100_000)
+	if err != nil {
+		t.Fatal(err)
 	}
+	copy(region.Bytes(), "hello")
+	if err := region.Finish(5); err != nil {
+		t.Fatal(err)
+	}
+	if string(region.Bytes()) != "hello" {
+		t.Errorf("reads back %q", region.Bytes())
+	}
+	data := region.Bytes()
+	at := region.Give()
+	if mapped(t, at) != "r--p" || mapped(t, at+uintptr(os.Getpagesize())) != "" {
+		t.Errorf("%q and %q", mapped(t, at), mapped(t, at+uintptr(os.Getpagesize())))
+	}
+	if region.Close(); mapped(t, at) == "" {
+		t.Error("what was given away is gone")
+	}
+	unmap(data)
 }

@@ -1,4 +1,4 @@
-// The functions of blocks.c, images.c, lazy.c, mixing.c, moves.c and texts.c, for the module's table, and what they share with capsule.c.
+// The functions of blocks.c, images.c, lazy.c, mixing.c, moves.c, pages.c and texts.c, for the module's table, and what they share with capsule.c.
 #ifndef GOFAST_CAPSULE_FUNCTIONS_H
 #define GOFAST_CAPSULE_FUNCTIONS_H
 
@@ -30,6 +30,7 @@ void gf_drop_capsule(PyObject *capsule);
     DO(draw) DO(faults) DO(free_picture) \
     DO(jpeg_header) DO(jpeg_marker) DO(png_header) DO(make_sample) DO(make_samples) DO(make_rows) DO(kept_place) DO(make_pixels) \
     DO(mixup) DO(cutmix) \
+    DO(pages) DO(share) \
     DO(pin) DO(send) DO(receive) DO(launch) DO(sent) \
     DO(pad) DO(strings) DO(unpacked)
 

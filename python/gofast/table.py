@@ -14,7 +14,7 @@ import torch
 
 from . import errors
 from ._core.arguments import checked
-from ._core.memory import Layout, MappedMemory
+from ._core.memory import Layout, MappedMemory, TableMemory
 from ._core.numbers import DType
 from ._loader.batch_types import DictForm, Kind, Options, SampleOf, TargetTransform, Texts, Transform
 from ._loader.classes import Classes, LabelType
@@ -279,7 +279,7 @@ class TableDataset(TextRows[Options, Kind]):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        memory: MappedMemory = state.pop("_memory")
+        memory: TableMemory = state.pop("_memory")
         state["_of_pictures"] = None
         # A process that is being spawned receives the table's descriptor. Any other
         # pickle may outlive this process, so it opens the sources again.

@@ -153,3 +153,19 @@ func TestOneMakesItAndOthersWait(t *testing.T) {
 		t.Errorf("made %d times", made.Load())
 	}
 }
+
+func TestMemoryIsSealed(t *testing.T) {
+	fd, err := InMemory("test", "test", []byte("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "memory")
+	defer f.Close()
+	head := make([]byte, 5)
+	if _, err := f.ReadAt(head, 0); err != nil || string(head) != "hello" {
+		t.Errorf("reads back %q, %v", head, err)
+	}
+	if _, err := f.WriteAt([]byte("j"), 0); err == nil || f.Truncate(1) == nil || f.Truncate(100) == nil {
+		t.Error("sealed memory changed")
+	}
+}

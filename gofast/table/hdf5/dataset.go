@@ -16,11 +16,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/source"
+	"golang.org/x/sys/unix"
 )
 
 // maxRank is HDF5's.
@@ -109,15 +110,20 @@ func Decode(ctx context.Context, d Dataset) (made Decoded, err error) {
 	if d.Into != nil {
 		return made, w.decode(ctx, chunks, largest, d.Into[:total], budget)
 	}
-	region, err := engine.NewRegion("gofast-hdf5", max(total, 1))
+	memory, err := store.NewMemory("buffer", "gofast-hdf5")
 	if err != nil {
 		return made, err
 	}
-	if err := w.decode(ctx, chunks, largest, region.Bytes()[:total], budget); err != nil {
-		region.Close()
+	defer memory.Close()
+	data, err := memory.Map(max(total, 1))
+	if err != nil {
 		return made, err
 	}
-	made.FD, err = region.Finish(max(total, 1))
+	err = w.decode(ctx, chunks, largest, data[:total], budget)
+	_ = unix.Munmap(data) // cannot fail for a mapping of ours
+	if err == nil {
+		made.FD, err = memory.Seal()
+	}
 	return made, err
 }
 

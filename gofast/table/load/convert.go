@@ -5,7 +5,6 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/convert"
-	"golang.org/x/sys/unix"
 )
 
 // Convert decodes the files and writes the table to path, as npy, npz or
@@ -27,11 +26,12 @@ func Convert(ctx context.Context, paths []string, options Options, path string) 
 		}
 	}
 	options.Progress = half(false)
-	data, schema, err := Map(ctx, paths, options)
+	region, schema, err := Map(ctx, paths, options)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Munmap(data) }() // cannot fail for a mapping of ours
+	defer region.Close()
+	data := region.Bytes()
 	t := convert.Table{
 		Rows: schema.Rows, Width: schema.Width, Type: schema.Type, Bool: schema.Bool, Shape: schema.Shape, Names: schema.Features,
 	}

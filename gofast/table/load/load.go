@@ -1,5 +1,5 @@
 // Package load makes one table of files: it opens them, chooses the columns, numbers labels and texts, and decodes into the
-// smallest type, in memory that processes share (Decode), a cache file (BeginCache) or a file of another format (Convert).
+// smallest type, in memory (Decode), a cache file (BeginCache) or a file of another format (Convert).
 package load
 
 import (
@@ -32,9 +32,9 @@ type Schema struct {
 	Classes    []string    `json:"classes"` // of the text label: sorted, or as they were given
 }
 
-// Decoded is a table in memory that processes share: its descriptor, and where its arrays are there.
+// Decoded is a table in memory: where it is, and its arrays there.
 type Decoded struct {
-	FD int `json:"fd"`
+	Address uintptr `json:"address"`
 	Schema
 	FeaturesOffset int64 `json:"features_offset"`
 	LabelsOffset   int64 `json:"labels_offset"`
@@ -93,22 +93,26 @@ func (o *opened) rest(file int) {
 	}
 }
 
-// Decode reads the files into new memory, whose descriptor the caller owns. It is for
+// Decode reads the files into new memory, which the caller unmaps. It is for
 // gofast.TableDataset of Python, which has a cache to advise where the memory is too small.
 func Decode(ctx context.Context, paths []string, options Options) (Decoded, error) {
-	return decode(ctx, paths, options, "pass cache= to keep the table in a file, or ")
+	region, d, err := decode(ctx, paths, options, "pass cache= to keep the table in a file, or ")
+	if err == nil {
+		d.Address = region.Give()
+	}
+	return d, err
 }
 
-func decode(ctx context.Context, paths []string, options Options, hint string) (Decoded, error) {
+func decode(ctx context.Context, paths []string, options Options, hint string) (*engine.Region, Decoded, error) {
 	o, err := open(ctx, paths, options)
 	if err != nil {
-		return Decoded{}, err
+		return nil, Decoded{}, err
 	}
 	defer o.close()
 	if len(o.texts) == 0 { // cache= needs memory for them too
 		o.budget.Hint = func(int64) string { return hint }
 	} else if err := o.count(ctx); err != nil { // what rows without a bound took would be taken from the texts
-		return Decoded{}, err
+		return nil, Decoded{}, err
 	}
 	var region *engine.Region
 	var m memory
@@ -125,35 +129,26 @@ func decode(ctx context.Context, paths []string, options Options, hint string) (
 		return m, err
 	})
 	if err != nil {
-		return Decoded{}, err
+		return nil, Decoded{}, err
 	}
 	d := Decoded{Schema: o.schema, LabelsOffset: int64(len(m.features))}
 	d.Size = max(d.LabelsOffset+d.Rows*int64(len(o.kinds))*8, 1)
 	if d.Kept, err = o.keep(); err != nil {
 		region.Close()
-		return Decoded{}, err
+		return nil, Decoded{}, err
 	}
-	if d.FD, err = region.Finish(d.Size); err != nil && len(o.texts) > 0 {
+	if err = region.Finish(d.Size); err != nil && len(o.texts) > 0 {
 		unix.Close(d.Kept.FD)
 	}
-	return d, err
+	return region, d, err
 }
 
-// Map reads the files into memory that is mapped into this process; unmap it.
-func Map(ctx context.Context, paths []string, options Options) ([]byte, Decoded, error) {
+// Map reads the files into memory of this process, which the caller closes.
+func Map(ctx context.Context, paths []string, options Options) (*engine.Region, Decoded, error) {
 	if err := options.withoutTexts(); err != nil {
 		return nil, Decoded{}, err
 	}
-	d, err := decode(ctx, paths, options, "")
-	if err != nil {
-		return nil, d, err
-	}
-	data, err := unix.Mmap(d.FD, 0, int(d.Size), unix.PROT_READ, unix.MAP_SHARED)
-	unix.Close(d.FD)
-	if err != nil {
-		return nil, d, errs.New(errs.ErrRead, "table", "cannot map the decoded table").Because(err)
-	}
-	return data, d, nil
+	return decode(ctx, paths, options, "")
 }
 
 // onlyCells says that all values are what the files have. Then floats that a float32 does not hold are float64s, and
@@ -365,7 +360,7 @@ func (o *opened) region(t table.Type) (region *engine.Region, m memory, err erro
 	if err := o.budget.Reserve(size, fmt.Sprintf("a table of %d rows and %d features as %s", o.bound, o.schema.Width, t)); err != nil {
 		return nil, m, err
 	}
-	if region, err = engine.NewRegion("gofast-table", max(size, 1)); err != nil {
+	if region, err = engine.NewRegion(max(size, 1)); err != nil {
 		o.budget.Release(size)
 		return nil, m, err
 	}

@@ -59,7 +59,7 @@ func OpenStream(ctx context.Context, paths []string, options Options) (*Stream, 
 		}
 	}
 	o.schema.Type = o.start
-	info := Opened{Decoded: Decoded{Schema: o.schema, FD: -1}}
+	info := Opened{Decoded: Decoded{Schema: o.schema}}
 	if info.Rows = -1; o.exact {
 		info.Rows = o.bound
 	}
@@ -125,7 +125,6 @@ func (s *Stream) narrowed() bool {
 // Next decodes the next rows of the files, in their order: as many as memory holds, or fewer. Row is where the first
 // one stands in File. No rows: there are none left. It may fail with ErrRoom, and be called again with more.
 func (s *Stream) Next(ctx context.Context, memory []byte) (d Decoded, at Piece, err error) {
-	d.FD = -1
 	for s.file < len(s.o.files) && d.Rows == 0 {
 		at = Piece{File: s.file, Row: s.row}
 		part, err := s.part(ctx, int64(len(memory)))
@@ -282,6 +281,6 @@ func (o *opened) into(ctx context.Context, m []byte) (Decoded, error) {
 	if errors.Is(err, errs.ErrLimit) && o.scratch.Empty() { // what other parts left there may be what is lacking
 		err = o.decode(ctx, alloc)
 	}
-	d.Schema, d.FD = o.schema, -1
+	d.Schema = o.schema
 	return d, err
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
 	"github.com/gofast-org/gofast/gofast/table"
-	"golang.org/x/sys/unix"
 )
 
 // text makes a table with all that makes it hard to say where a row ends.
@@ -88,11 +87,11 @@ func TestStreamIsTheTable(t *testing.T) {
 		header := true
 		options := Options{Label: []ColumnRef{{Name: "word"}}, Classes: Classes{Names: []string{"red", "blue", "a,b", "two\nlines", `say "so"`, "\r", `"`}}, Header: &header, Threads: 1 + rng.IntN(3)}
 		ctx := context.Background()
-		data, whole, err := Map(ctx, paths, options)
+		region, whole, err := Map(ctx, paths, options)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		wantFeatures, wantLabels := values(t, whole, data)
+		wantFeatures, wantLabels := values(t, whole, region.Bytes())
 
 		s, opened, err := OpenStream(ctx, paths, options)
 		if err != nil {
@@ -167,9 +166,7 @@ func TestStreamIsTheTable(t *testing.T) {
 			}
 		}
 		s.Close()
-		if err := unix.Munmap(data); err != nil {
-			t.Fatal(err)
-		}
+		region.Close()
 	}
 }
 
@@ -340,12 +337,12 @@ func TestPackedInMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	header := false
-	data, d, err := Map(t.Context(), []string{path}, Options{Header: &header})
+	region, d, err := Map(t.Context(), []string{path}, Options{Header: &header})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(data)
-	features, _ := values(t, d, data)
+	defer region.Close()
+	features, _ := values(t, d, region.Bytes())
 	if d.Rows != 25_000 {
 		t.Fatalf("%d rows", d.Rows)
 	}

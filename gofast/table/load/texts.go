@@ -3,9 +3,10 @@ package load
 import (
 	"slices"
 
-	"github.com/gofast-org/gofast/gofast/engine"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/table"
+	"golang.org/x/sys/unix"
 )
 
 // ColumnText is a column whose texts are kept. They are decoded as a text label is: each row has the number of its
@@ -85,18 +86,24 @@ func (o *opened) keep() (kept Kept, err error) {
 	if err := o.budget.Reserve(size, "columns of texts"); err != nil {
 		return kept, err
 	}
-	region, err := engine.NewRegion("gofast-texts", size)
+	memory, err := store.NewMemory("buffer", "gofast-texts")
+	if err != nil {
+		return kept, err
+	}
+	defer memory.Close()
+	data, err := memory.Map(size)
 	if err != nil {
 		return kept, err
 	}
 	for i, c := range kept.Columns {
-		ends := table.View[int64](region.Bytes()[c.EndsOffset:c.BytesOffset])
-		bytes, at := region.Bytes()[c.BytesOffset:][:c.Bytes], 0
+		ends := table.View[int64](data[c.EndsOffset:c.BytesOffset])
+		bytes, at := data[c.BytesOffset:][:c.Bytes], 0
 		for j, word := range words[i] {
 			at += copy(bytes[at:], word)
 			ends[j+1] = int64(at)
 		}
 	}
-	kept.FD, err = region.Finish(size)
+	_ = unix.Munmap(data) // cannot fail for a mapping of ours
+	kept.FD, err = memory.Seal()
 	return kept, err
 }

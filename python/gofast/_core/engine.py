@@ -256,6 +256,8 @@ class Running:
             return  # cancelled, or never begun: what interrupted us is the news
         if not isinstance(made, dict):
             return
+        if made.get("address"):
+            capsule().pages(made["address"], made["size"])  # and nobody owns it
         if made.get("fd", -1) >= 0:
             os.close(made["fd"])
         if made.get("kept") and made["kept"]["columns"]:

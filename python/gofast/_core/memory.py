@@ -1,8 +1,8 @@
 """A table's arrays in memory, and how processes share them.
 
-A decoded table is a sealed memfd, or a cache's files. Forked workers inherit the
-mapping. Spawn and forkserver workers receive the descriptors. Any other pickle
-opens the sources again (see ``TableDataset.__getstate__``).
+A decoded table is private memory, which forked workers inherit. For spawn and forkserver
+workers it becomes a sealed memfd where it lies, and they receive the descriptor; that of a cache's
+files, too. Any other pickle opens the sources again (see ``TableDataset.__getstate__``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .descriptors import OwnedDescriptors, handed
+from .descriptors import OwnedDescriptors, handed, seal
+from .engine import capsule
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -165,6 +166,37 @@ class MappedMemory(Memory):
         """What was handed over, in the process that it was handed to."""
         fd, layout, labels_fd = handed
         return cls(fd.detach(), layout, None if labels_fd is None else labels_fd.detach())
+
+
+class DecodedMemory(Memory):
+    """A table that the core has decoded, in its memory."""
+
+    def __init__(self, table: DecodedTable) -> None:
+        address, size = table["address"], table["size"]
+        self._pages = capsule().pages(address, size)
+        self._shared: OwnedDescriptors | None = None
+        self._lay_out(np.asarray(_Bytes(self._pages, address, size)), Layout.from_schema(table))
+
+    def handed(self) -> tuple[Any, ...]:
+        """What `MappedMemory.taken` makes the same of. From then on the memory is shared."""
+        if self._shared is None:
+            fd = os.memfd_create("gofast-table", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            owned = OwnedDescriptors(fd)
+            capsule().share(self._pages, fd)
+            seal(fd)
+            self.fd, self._shared = fd, owned
+        return handed(self.fd), self.layout, None
+
+
+TableMemory = DecodedMemory | MappedMemory
+
+
+class _Bytes:
+    """Memory as numpy takes it, with what owns it."""
+
+    def __init__(self, owner: object, address: int, size: int) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"data": (address, True), "shape": (size,), "typestr": "|u1", "version": 3}
 
 
 def _mapped(fd: int, size: int) -> npt.NDArray[np.uint8]:

@@ -11,6 +11,7 @@ import ctypes
 from typing import Any, NewType, Protocol, TypeVar
 
 Ring = NewType("Ring", object)  # slots of batch memory; they outlive it
+Pages = NewType("Pages", object)  # private memory, and what owns it
 Block = NewType("Block", object)  # a slot in which tensors lie side by side; they outlive it
 # Pixels, width, height, or a file and zeros; what was recorded; then the width and height of the sample.
 Picture = tuple[bytes, int, int, bytes] | tuple[bytes, int, int, bytes, int, int]
@@ -158,6 +159,12 @@ class Capsule(Protocol):
 
     def held(self, block: Block, /) -> int:
         """How many of its tensors are alive: of a tensor, its storage counts."""
+
+    def pages(self, address: int, size: int, /) -> Pages:
+        """What owns mapped memory: it is unmapped with it."""
+
+    def share(self, pages: Pages, fd: int, /) -> None:
+        """Lets a file have their bytes, and stand in their place. OSError: it cannot, and nothing is lost."""
 
     def pin(self, ring: Ring, device: int, /) -> str:
         """Pins a ring's memory: "", or why not."""

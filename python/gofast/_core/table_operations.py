@@ -178,9 +178,9 @@ class CacheTexts(Building):
 
 
 class DecodedTable(TypedDict):
-    """A decoded table; see load.Decoded. Whoever gets it owns the descriptor."""
+    """A decoded table; see load.Decoded. Whoever gets it owns the memory."""
 
-    fd: int
+    address: int
     rows: int
     width: int
     type: str

@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import errors
 from .._core.atomic_files import replaced, writing
-from .._core.memory import Layout, MappedMemory
+from .._core.memory import DecodedMemory
 from .._core.progress import Progress
 from .._core.table_operations import DecodedTable, Sources
 from .._core.warn import warn
@@ -101,8 +101,8 @@ def copy(config: Sources, target: str, progress: str) -> None:
 def write(schema: DecodedTable, target: str, progress: str) -> None:
     """Writes a table: its features, and each label column. Words are numbers there, and the dataset "classes"
     has the words."""
-    layout = Layout.from_schema(schema)
-    table = MappedMemory(schema["fd"], layout)
+    table = DecodedMemory(schema)
+    layout = table.layout
     shape, kind = (layout.rows, *layout.shape), np.dtype(bool if layout.bool else layout.type)
     taken = [_FEATURES, *layout.labels, *([_CLASSES] if layout.classes is not None else [])]
     if len({*taken}) < len(taken):

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import errors
 from .._core import engine, table_operations
-from .._core.memory import Layout, MappedMemory
+from .._core.memory import DecodedMemory, MappedMemory, TableMemory
 from .._core.table_operations import Selection, Sources, TextsMemory
 from .._loader.core_dataset import IntArray
 from . import array_folder
@@ -64,7 +64,7 @@ def files_of(source: TableOptions, rows: int) -> tuple[list[str], IntArray]:
     return (paths, np.cumsum(counts)) if sum(counts) == rows else ([], np.zeros(0, np.int64))
 
 
-def open_table(source: TableOptions) -> tuple[MappedMemory, list[TextColumn]]:
+def open_table(source: TableOptions) -> tuple[TableMemory, list[TextColumn]]:
     """Decodes the files, or maps the cache that holds them. With them are the columns of ``text=``."""
     paths, running = request_of(source, takes_cache=source.cache is None)
     config, cache, text = source.selection(), source.cache, source.text
@@ -73,8 +73,7 @@ def open_table(source: TableOptions) -> tuple[MappedMemory, list[TextColumn]]:
     if array_folder.is_whole(paths[0]):
         return _cached_alone(paths[0], running, text), []
     schema = table_operations.open_table(running, f"reading {paths[0]}")
-    memory, kept = MappedMemory(schema["fd"], Layout.from_schema(schema)), schema["kept"]
-    return memory, opened_texts(text, _strings(kept))
+    return DecodedMemory(schema), opened_texts(text, _strings(schema["kept"]))
 
 
 def _strings(kept: TextsMemory) -> list[Strings]:
