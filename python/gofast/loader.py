@@ -61,6 +61,9 @@ class DataLoader(LoaderIterators[Sample], Collating[Source, Collate]):
     seeds is called in this process too; any other needs torch's workers. Errors of both come as they are,
     without the traceback of a worker around them.
 
+    A dataset of your own runs on torch's machinery, and ``PIL.Image.open`` gives it lazy images
+    (`gofast.open`) while its rows are made.
+
     Batches, their order and the states of all generators equal torch's at every step. For this,
     `num_workers`, `prefetch_factor` and `persistent_workers` also decide, as in torch, when a sampler is
     asked for indices.

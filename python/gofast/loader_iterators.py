@@ -22,8 +22,8 @@ from ._core.reason import NotNative, Reason
 from ._core.warn import warn
 from ._device.device_option import wanted as wanted_device
 from ._images import folder_adapters as folder_adapters  # by these `resolve` knows torchvision's datasets
-from ._images import hugging_face as hugging_face
 from ._images import memory_adapters as memory_adapters
+from ._images import other_datasets as other_datasets
 from ._images import path_cache
 from ._loader.batch_source import BatchSource, called
 from ._loader.batch_types import Sample
@@ -38,7 +38,7 @@ from ._loader.finished_epoch import Over, epoch_of
 from ._loader.iterable_dataset import IterableSourceDataset
 from ._loader.iterator import NativeIterator
 from ._loader.iterator_stream import Idle, IteratorStream
-from ._loader.native_dataset import native, resolve, surroundings
+from ._loader.native_dataset import native, resolve
 from ._loader.recent_batches import RecentBatches
 from ._loader.resume import ahead_by_one, check, comes_first, is_over, put
 from ._loader.seeding import seeder
@@ -161,7 +161,7 @@ class LoaderIterators(TorchDataLoader[Sample]):
                 with self.dataset._of_batches(self.batch_size):
                     return self._torchs_iterator(None, state)
             if self._auto_collation:  # without it, the user asked for single samples
-                if surroundings(self.dataset) is None:
+                if not any(map(other_datasets.is_theirs, leaves(self.dataset))):
                     warn_of_loader(view)
                 return self._torchs_iterator(view, state)
             return self._torchs_iterator(None, state)

@@ -239,7 +239,7 @@ def foreign(kind: type) -> str:
     own = getattr(kind, "_why_not_native", None)
     if isinstance(own, Reason):
         return own.text
-    return "is not a dataset of gofast's: gofast makes only the pictures that it opens (gofast.open)"
+    return "is not a dataset of gofast's: gofast makes only the pictures that it opens"
 
 
 def overridden(dataset: object, base: type) -> Reason | None:

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 from torchvision import transforms as T
 
 import gofast
-from gofast._images import hugging_face
+from gofast._images import other_datasets
 from gofast._images.lazy_samples import LazySample
 from gofast._lazy.lazy_image import LazyImage
 from image_data import photograph
@@ -252,7 +252,7 @@ def test_the_process_waits_where_their_pass_would(
 ) -> None:
     """At its end, and not the training: shuffled passes over Parquet end with a sleep there."""
     monkeypatch.setattr(datasets.config, "SLEEP_TIME_ON_THREADS_SHUTDOWN", 60)
-    hugging_face._later.due = 0.0
+    other_datasets._later.due = 0.0
     for name in "ab":
         datasets.Dataset.from_dict({"n": [*range(8)]}).to_parquet(tmp_path / f"{name}.parquet")
     rows: Any = datasets.load_dataset(
@@ -264,16 +264,16 @@ def test_the_process_waits_where_their_pass_would(
         for batch in gofast.DataLoader(rows.shuffle(1, buffer_size=20), 4, num_workers=workers)
     ]
     assert time.monotonic() - began < 40
-    assert (hugging_face._later.due > began + 50) is (workers == 0)
+    assert (other_datasets._later.due > began + 50) is (workers == 0)
     assert datasets.config.SLEEP_TIME_ON_THREADS_SHUTDOWN == 60
     monkeypatch.setattr(datasets.config, "SLEEP_TIME_ON_THREADS_SHUTDOWN", 0)
     theirs = [
         batch["n"].tolist() for batch in DataLoader(rows.shuffle(1, buffer_size=20), 4, num_workers=workers)
     ]
     assert ours == theirs
-    hugging_face._later.due = time.monotonic() + 0.2
-    hugging_face._later.wait()
-    assert time.monotonic() >= hugging_face._later.due
+    other_datasets._later.due = time.monotonic() + 0.2
+    other_datasets._later.wait()
+    assert time.monotonic() >= other_datasets._later.due
 
 
 def test_a_loader_leaves_nothing_in_a_dataset(whole: Any) -> None:

@@ -95,7 +95,7 @@ DATASETS: dict[str, Callable[[Path], Any]] = {
     "TensorDataset is torch's": lambda f: ConcatDataset([rows(), TensorDataset(torch.zeros(9))]),
     "       ": lambda f: datasets.ImageFolder(f, STILL),
     "Named derives from torchvision's ImageFolder: derive it from gofast.ImageFolder": Named,
-    "gofast makes only the pictures that it opens (gofast.open)": lambda f: Own(),
+    "gofast makes only the pictures that it opens": lambda f: Own(),
     "Chosen is a subclass of Subset": lambda f: Chosen(rows(), range(5)),
     "ElasticTransform runs in Python: there is no native one": lambda f: gofast.ImageFolder(f, MIXED),
     "ToTensor runs in Python: no step before it": lambda f: gofast.ImageFolder(f, T.ToTensor()),

@@ -1,4 +1,4 @@
-"""Datasets of the package `datasets`: its own code makes the rows, with lazy images for their pictures."""
+"""Other people's datasets, whose own code makes the rows: pictures that it opens are lazy images."""
 
 from __future__ import annotations
 
@@ -11,36 +11,51 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .._loader.classes import leaves
-from .._loader.native_dataset import SURROUNDINGS
+from .._loader.native_dataset import SURROUNDINGS, is_native
 
 # By module and name: `datasets` is not imported for this, and a script may have a module of that name.
 _CLASSES = {("datasets.arrow_dataset", "Dataset"), ("datasets.iterable_dataset", "IterableDataset")}
 _SECONDS = "SLEEP_TIME_ON_THREADS_SHUTDOWN"
 
 
-def _is_theirs(dataset: object) -> bool:
+def is_theirs(dataset: object) -> bool:
+    """Whether it is one of the package `datasets`."""
     return any((kind.__module__, kind.__name__) in _CLASSES for kind in type(dataset).__mro__)
 
 
 def surrounded(dataset: object) -> AbstractContextManager[None] | None:
-    """What their code runs in."""
-    return _Surroundings() if any(map(_is_theirs, leaves(dataset))) else None
+    """What the code of such a dataset runs in: None where it opens no pictures by Pillow."""
+    parts = [*leaves(dataset)]
+    if any(map(is_theirs, parts)):
+        return _SleeplessOpening()
+    # A script that knows Pillow has imported it: datasets of numbers pay nothing.
+    return _Opening() if "PIL.Image" in sys.modules and not all(map(is_native, parts)) else None
 
 
-class _Surroundings:
-    """Meanwhile, what this thread opens by Pillow is lazy, and their code does not sleep."""
+class _Opening:
+    """Meanwhile, what this thread opens by Pillow is lazy."""
 
     def __enter__(self) -> None:
         from .opening import LazyOpening
 
         LazyOpening().__enter__()
-        _later.begin()
 
     def __exit__(self, *_: object) -> None:
         from .opening import LazyOpening
 
-        _later.end()
         LazyOpening().__exit__()
+
+
+class _SleeplessOpening(_Opening):
+    """And the code of `datasets` does not sleep."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        _later.begin()
+
+    def __exit__(self, *_: object) -> None:
+        _later.end()
+        super().__exit__()
 
 
 class _Later:
