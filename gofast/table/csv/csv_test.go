@@ -233,6 +233,7 @@ func TestTables(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	labelled := setup{labels: []string{"y"}}
+	behind := "a,b\n" + strings.Repeat("1,2\n", 20_000) // opening looks at the first 64 KiB
 	for _, c := range []struct {
 		name, text string
 		kind       error
@@ -250,6 +251,8 @@ func TestErrors(t *testing.T) {
 		{name: "name not UTF-8", text: "a,\xff\n1,2\n", kind: errs.ErrFormat, row: -1, says: "UTF-8"},
 		{name: "short row", text: "a,b\n1,2\n3\n", kind: errs.ErrDamaged, row: 1, says: "1 cell, the table has 2"},
 		{name: "cut row", text: "a,b\n1,2\n3", kind: errs.ErrDamaged, row: 1, says: "no newline: was the file cut?"},
+		{name: "short row behind the sample", text: behind + "3\n4,5\n", kind: errs.ErrDamaged, row: 20_000, says: "1 cell, the table has 2"},
+		{name: "long row behind the sample", text: behind + "3,4,5\n6,7\n", kind: errs.ErrDamaged, row: 20_000, says: "3 cells, the table has 2"},
 		{name: "long row", text: "a,b\n1,2\n3,4,5\n", kind: errs.ErrDamaged, row: 1, says: "3 cells, the table has 2"},
 		{name: "missing", text: "a,b\n1,2\n3,\n", kind: errs.ErrMissing, row: 1, column: "b", says: "fill_value"},
 		{name: "missing word", text: "a,b\n1,2\nNaN,1\n", kind: errs.ErrMissing, row: 1, column: "a", cell: "NaN"},
