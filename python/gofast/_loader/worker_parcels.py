@@ -118,7 +118,7 @@ class Owners:
                     continue
                 times = self._inside[id(value)] = self._inside.get(id(value), 0) + 1
                 if times == 1:
-                    if getattr(type(value), "waits", False):
+                    if isinstance(value, torch.Tensor) and getattr(type(value), "waits", False):
                         value.data_ptr()  # a lazy sample is an ordinary tensor from here on
                     self._seen.append(value)
                     waiting.append(_parts(value))
@@ -158,9 +158,11 @@ class Owners:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return dict.values(value) if len(value) < _MOST_INSIDE else ()
-    return value if isinstance(value, (list, tuple)) and len(value) < _MOST_INSIDE else ()
+    """What lies in a container, without a call of its class's own methods."""
+    for kind in (dict, list, tuple):
+        if isinstance(value, kind) and kind.__len__(value) < _MOST_INSIDE:
+            return dict.values(value) if kind is dict else kind.__iter__(value)
+    return ()
 
 
 def _is_known(value: Any) -> bool:

@@ -307,6 +307,17 @@ def test_what_cannot_be_pickled_is_torchs_error() -> None:
         batches(gofast.DataLoader, dataset)
 
 
+class Untouched(list[Any]):
+    def __iter__(self) -> Any:
+        raise AssertionError("a class's own methods are not called")
+
+    __len__ = __iter__  # type: ignore[assignment]
+
+
+class Waits:
+    waits = True
+
+
 def free(*roots: list[Any]) -> int:
     return len(Owners(*roots).free())
 
@@ -330,6 +341,9 @@ def test_owners() -> None:
     assert free([row[0]], [row]) == 0
     listed = [(picture(0), 1)]
     assert free([listed[0][0]], listed) == 1 and free([listed[0][0]]) == 0
+    assert free([Untouched([picture(0)])]) == free([Waits(), picture(0)]) == 1
+    with torch.inference_mode():
+        assert free([picture(0)[1:]]) == 1
     whole = picture(0)
     both = [whole[0], whole[1], whole]
     del whole
