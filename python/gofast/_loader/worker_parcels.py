@@ -11,7 +11,7 @@ import ctypes
 import io
 import pickle
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeAlias
 
@@ -22,6 +22,11 @@ from .batch_memory import BatchMemory
 _SMALL_BYTES = 64 << 10  # of a storage that crosses in the pickle
 _MOST_INSIDE = 4096  # of a container that is looked into
 _ATOMS = frozenset([int, float, bool, str, bytes, type(None), torch.Size, torch.dtype])
+_CONTAINERS: tuple[tuple[type, Callable[[Any], int], Callable[[Any], Iterable[Any]]], ...] = (
+    (dict, dict.__len__, dict.values),
+    (list, list.__len__, list.__iter__),
+    (tuple, tuple.__len__, tuple.__iter__),
+)
 _Place: TypeAlias = "bytes | torch.Tensor"
 
 
@@ -159,9 +164,9 @@ class Owners:
 
 def _parts(value: Any) -> Iterable[Any]:
     """What lies in a container, without a call of its class's own methods."""
-    for kind in (dict, list, tuple):
-        if isinstance(value, kind) and kind.__len__(value) < _MOST_INSIDE:
-            return dict.values(value) if kind is dict else kind.__iter__(value)
+    for kind, length, parts in _CONTAINERS:
+        if isinstance(value, kind):
+            return parts(value) if length(value) < _MOST_INSIDE else ()
     return ()
 
 
