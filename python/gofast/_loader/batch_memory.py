@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import torch
 from torch.utils.dlpack import from_dlpack
 
@@ -12,16 +14,17 @@ from .._core.numbers import NAMES, dlpack
 from .slots import SharedRing, new_ring, usual_count
 from .worker_ring import SharedTensor
 
+Laid: TypeAlias = "dict[int, tuple[torch.UntypedStorage, MemoryBlock]]"  # by a storage's identity
 _MOST_BYTES = 1 << 30  # of a ring, if it has more than two slots
 
 
 class MemoryBlock:
     """The memory of a batch, until the last tensor on it is gone."""
 
-    __slots__ = ("_block", "_ring", "_slot")
+    __slots__ = ("_block", "_laid", "_ring", "_slot")
 
-    def __init__(self, block: CoreBlock, slot: int, ring: SharedRing | None) -> None:
-        self._block, self._slot, self._ring = block, slot, ring
+    def __init__(self, block: CoreBlock, slot: int, ring: SharedRing | None, laid: Laid) -> None:
+        self._block, self._slot, self._ring, self._laid = block, slot, ring, laid
 
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         """A tensor from that byte on, with a storage of its own, not yet written; its type is in NAMES."""
@@ -34,11 +37,19 @@ class MemoryBlock:
         """How many storages on it are alive."""
         return engine.capsule().held(self._block)
 
-    def crossing(self, batch: torch.Tensor) -> torch.Tensor:
-        """A batch at its start, as it is handed over: to the parent process as a ticket."""
-        if self._ring is None:
-            return batch
+    def batch(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """A tensor from its start on, which a worker's batch may have."""
+        made = self.tensor(0, shape, dtype)
+        if self._ring is not None:
+            storage = made.untyped_storage()
+            self._laid[storage._cdata] = storage, self
+        return made
+
+    def crossing(self, bytes_: int) -> torch.Tensor:
+        """So many bytes from its start on, which go to the parent process as a ticket."""
+        batch = self.tensor(0, (bytes_,), torch.uint8)
         crossing: SharedTensor = batch.as_subclass(SharedTensor)
+        assert self._ring is not None
         crossing.origin = self._ring, self._slot, batch, batch.data_ptr(), None, False
         return crossing
 
@@ -48,10 +59,12 @@ class BatchMemory:
 
     Attributes:
         shared: a worker process makes batches in them for its parent.
+        laid: then, the storages that lie at the start of one, since the last batch was sent.
     """
 
     def __init__(self, shared: bool) -> None:
         self.shared = shared
+        self.laid: Laid = {}
         # Slot bytes, the largest last. Each change makes another list: threads may be reading this one.
         self._rings: list[tuple[int, Ring, SharedRing | None]] = []
 
@@ -63,7 +76,7 @@ class BatchMemory:
         """
         for slot_bytes, ring, worker_ring in self._rings:
             if slot_bytes >= bytes_ and (taken := engine.capsule().block(ring)) is not None:
-                return MemoryBlock(*taken, worker_ring)
+                return MemoryBlock(*taken, worker_ring, self.laid)
         self._add(_rounded(bytes_))
         return self.take(bytes_)
 

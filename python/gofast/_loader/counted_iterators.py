@@ -148,7 +148,7 @@ class CountedIterator(_BaseDataLoaderIter):
         if self._batched and function is default_collate:
             function = self._stacking
         elif self._num_workers and (self._batched or isinstance(self._dataset, IterableDataset)):
-            function = SharedCollate(self._stacking, function)
+            function = SharedCollate(self._stacking, function, self._batched)
         self._collates = function
 
     def _next_index(self) -> Any:

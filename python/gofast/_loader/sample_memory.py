@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import torch
 
 from .._core.numbers import NAMES
-from .batch_memory import BatchMemory, MemoryBlock
+from .batch_memory import BatchMemory
 
 _MOST_ASKED = 4096  # samples of a batch
 _MOST_KINDS = 32  # tensors of a row
@@ -73,20 +73,14 @@ class StackedBatches:
 
     Args:
         least: bytes; smaller batches are torch's.
-
-    Attributes:
-        are_sent: they are a worker's.
-        blocks: then, that of each batch since `begin`, by the id of its tensor; and a tensor on the same
-            memory, which nobody else changes.
     """
 
     def __init__(self, memory: BatchMemory, least: int) -> None:
-        self._memory, self._least, self.are_sent = memory, least, memory.shared
-        self.blocks: dict[int, tuple[torch.Tensor, torch.Tensor, MemoryBlock]] = {}
+        self.memory, self._least = memory, least
 
     def begin(self) -> None:
-        """What this thread stacks from now on lies here. What it stacked before is on its way."""
-        _here.batches, self.blocks = self, {}
+        """What this thread stacks from now on lies here."""
+        _here.batches = self
 
     __enter__ = begin
 
@@ -99,19 +93,15 @@ class StackedBatches:
         if bytes_ < self._least or dtype not in NAMES:
             return torch.empty(shape, dtype=dtype, device="cpu")
         try:
-            block = self._memory.take(bytes_)
+            return self.memory.take(bytes_).batch(shape, dtype)
         except (OSError, MemoryError):  # torch needs less for one batch
             return torch.empty(shape, dtype=dtype, device="cpu")
-        batch = block.tensor(0, shape, dtype)
-        if self.are_sent:
-            self.blocks[id(batch)] = batch, batch.detach(), block
-        return batch
 
 
 def shares_batches() -> bool:
     """Whether what this thread stacks goes to the parent process without a copy."""
     batches: StackedBatches | None = getattr(_here, "batches", None)
-    return batches is not None and batches.are_sent
+    return batches is not None and batches.memory.shared
 
 
 def empty_batch(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -126,7 +116,6 @@ class _Column:
     Attributes:
         start: the address of the first row's.
         batch: all of them; None until somebody wants that.
-        given: the same, as the batch has it.
     """
 
     def __init__(self, blocks: BatchMemory, rows: int, kind: Kind) -> None:
@@ -134,7 +123,6 @@ class _Column:
         self.block = blocks.take(rows * self.row_bytes)
         self.start = 0
         self.batch: torch.Tensor | None = None
-        self.given: torch.Tensor | None = None
 
     def piece(self, row: int) -> torch.Tensor:
         """A row's memory."""
@@ -154,17 +142,16 @@ class _Column:
 
     def give(self, rows: int) -> torch.Tensor:
         """So many rows as a batch, which is not seen by anybody before `settle`."""
-        self.batch = self.block.tensor(0, (rows, *self.kind[0]), self.kind[1])
-        self.given = self.block.crossing(self.batch)
-        return self.given
+        self.batch = self.block.batch((rows, *self.kind[0]), self.kind[1])
+        return self.batch
 
     def settle(self) -> bool:
         """Makes what was given a copy where somebody holds a row; whether that was so."""
-        if self.batch is None or self.given is None or self.block.held() == 1:
+        if self.batch is None or self.block.held() == 1:
             return False
         copy = self.batch.clone()
         # Nobody has seen it yet.
-        self.given.set_(copy.untyped_storage(), 0, copy.shape, copy.stride())
+        self.batch.set_(copy.untyped_storage(), 0, copy.shape, copy.stride())
         return True
 
 

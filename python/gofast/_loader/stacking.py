@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -23,17 +23,17 @@ from .. import errors
 from .._core import engine
 from .._core.default_collate import is_torchs
 from .._core.numbers import NAMES
-from .batch_memory import BatchMemory, MemoryBlock
+from .batch_memory import BatchMemory
 from .getitems import is_ours
 from .native_dataset import surroundings
 from .sample_memory import SampleMemory, StackedBatches, making
+from .worker_parcels import parcel
 from .worker_ring import can_share
 
 # Smaller batches are torch's: its allocator has used their memory before.
 _LEAST_BYTES = 1 << 20
 _LEAST_SHARED = 16 << 10
 _LEAVES = (int, float, bool, str, bytes, np.ndarray)
-_SMALL = frozenset([int, float, bool, str, bytes, type(None)])
 _MOST_NESTED = 16
 
 
@@ -48,13 +48,13 @@ class Stacking:
     """
 
     def __init__(self, dataset: Any, home: int | None = None) -> None:
-        self._dataset, self._home = dataset, home or os.getpid()
+        self.dataset, self._home = dataset, home or os.getpid()
         self._pid = 0
         self._blocks: BatchMemory | None = None
         self._here = threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Stacking, (self._dataset, self._home)
+        return Stacking, (self.dataset, self._home)
 
     def __call__(self, rows: Any) -> Any:
         """The batch of these rows."""
@@ -62,16 +62,18 @@ class Stacking:
         if blocks is None or type(rows) is not list:
             return default_collate(rows)
         places = self._places(blocks)
-        if not _are_fresh(self._dataset):
+        if not _are_fresh(self.dataset):
             places.begin()
         try:
             # A user's code must not see the batch before it is known whether it will be a copy.
             if not (rows and _is_plain(rows[0]) and is_torchs()):
                 places.begin()
-                return default_collate(rows)
-            batch = collate(rows, collate_fn_map={**default_collate_fn_map, torch.Tensor: self._stacked})
-            places.finish(rows)
-            return batch
+                made = [default_collate(rows)]
+            else:
+                how = {**default_collate_fn_map, torch.Tensor: self._stacked}
+                made = [collate(rows, collate_fn_map=how)]
+                places.finish(rows)
+            return parcel(made, None, blocks) if blocks.shared else made[0]
         finally:
             if blocks.shared:
                 making(places).begin()  # the next batch of this worker
@@ -112,33 +114,37 @@ class Stacking:
         bytes_ = len(batch) * first.nbytes if first.layout is torch.strided else 0
         least = _LEAST_SHARED if blocks is not None and blocks.shared else _LEAST_BYTES
         plain = _without_class(batch)
-        if blocks is None or bytes_ < least or not _are_alike(plain, blocks.shared):
+        small = bytes_ < least
+        if blocks is None or (small and not blocks.shared) or not _are_alike(plain, blocks.shared):
             return _torchs(batch, collate_fn_map=collate_fn_map)
+        if small:  # torch would make a file of it, which crosses as one
+            out = torch.empty((len(batch), *first.shape), dtype=first.dtype, device="cpu")
+            return torch.stack(plain, 0, out=out)  # type: ignore[arg-type]
         made = None if any(map(_waits, plain)) else self._places(blocks).batch(plain)
         if made is not None:
             return made
         try:
-            block = blocks.take(bytes_)
+            made = blocks.take(bytes_).batch((len(batch), *first.shape), first.dtype)
         except (OSError, MemoryError):  # torch needs less for one batch
             self._blocks = None
             return _torchs(batch, collate_fn_map=collate_fn_map)
-        made = block.tensor(0, (len(batch), *first.shape), first.dtype)
         torch.stack(plain, 0, out=made)  # type: ignore[arg-type]
-        return block.crossing(made)
+        return made
 
 
 class SharedCollate:
-    """What a loader's workers call in place of a user's collate function. It gives what that gives.
+    """What a loader's workers call in place of a user's collate function. A parcel of what that gives.
 
     Lazy samples that the function stacks are made in memory which the parent maps, and need no copy there.
 
     Args:
         stacking: has the memory.
         function: the user's.
+        batched: torch makes the list of rows.
     """
 
-    def __init__(self, stacking: Stacking, function: Callable[[Any], Any]) -> None:
-        self._stacking, self._function = stacking, function
+    def __init__(self, stacking: Stacking, function: Callable[[Any], Any], batched: bool) -> None:
+        self._stacking, self._function, self._batched = stacking, function, batched
         self._batches: StackedBatches | None = None
 
     def begin(self) -> None:
@@ -152,10 +158,10 @@ class SharedCollate:
         """The batch of these rows."""
         if self._batches is None:
             return self._function(rows)
-        try:
-            return _crossing(self._function(rows), self._batches.blocks)
-        finally:
-            self._batches.begin()
+        memory = self._batches.memory
+        made = [self._function(rows)]
+        fresh = self._batched and type(rows) is list and _are_fresh(self._stacking.dataset)
+        return parcel(made, rows if fresh else None, memory)
 
 
 class WorkerBegin:
@@ -180,36 +186,6 @@ class WorkerBegin:
             self._collate.begin()
         if self._function is not None:
             self._function(worker)
-
-
-def _crossing(batch: Any, blocks: dict[int, tuple[torch.Tensor, torch.Tensor, MemoryBlock]]) -> Any:
-    """The same with tickets in place of tensors that lie in these blocks.
-
-    As it is where something else may have a view of one: torch would send both in one piece. So is a tensor
-    that was given other memory, or whose gradient is asked for.
-    """
-    storages = Counter[int]()
-
-    def is_known(value: Any, depth: int) -> bool:
-        kind = type(value)
-        if kind is torch.Tensor:
-            storages[value.untyped_storage().data_ptr() if value.layout is torch.strided else 0] += 1
-        elif kind in (dict, list, tuple):
-            inside = value.values() if kind is dict else value
-            return depth > 0 and all(is_known(one, depth - 1) for one in inside)
-        return kind is torch.Tensor or kind in _SMALL
-
-    def put(value: Any) -> Any:
-        kind = type(value)
-        if id(value) in blocks and storages[value.untyped_storage().data_ptr()] == 1:
-            _, stacked, block = blocks[id(value)]
-            if value.is_set_to(stacked) and value.dtype is stacked.dtype and not value.requires_grad:
-                return block.crossing(value)
-        if kind is dict:
-            return {key: put(one) for key, one in value.items()}
-        return kind(map(put, value)) if kind in (list, tuple) else value
-
-    return put(batch) if blocks and is_known(batch, _MOST_NESTED) else batch
 
 
 def _torchs(batch: Sequence[torch.Tensor], *, collate_fn_map: Any) -> torch.Tensor:
@@ -241,7 +217,7 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
     return (
         usual
         and dtype in NAMES
-        and 0 < len(shape) < 9
+        and len(shape) < 9
         and all(
             (type(one) is torch.Tensor or _waits(one))
             and one.shape == shape

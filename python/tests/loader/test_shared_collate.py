@@ -141,7 +141,7 @@ def test_views_still_share_memory(paths: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("collate", "each"), [(in_a_dict, 1), (nested, 2), (twice, 0), (not_stacked, 0)], ids=called
+    ("collate", "each"), [(in_a_dict, 1), (nested, 2), (twice, 1), (not_stacked, 0)], ids=called
 )
 def test_what_crosses_as_a_ticket(
     paths: list[str], collate: Any, each: int, monkeypatch: pytest.MonkeyPatch
