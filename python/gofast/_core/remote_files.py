@@ -99,11 +99,14 @@ class Downloads:
         self._pid = os.getpid()
         _living.add(self)
 
-    def start(self) -> bool:
+    def start(self, wait: bool = True) -> bool:
         """Begins to download ahead, if there is room. The rest of it, and errors, wait for `result`.
 
-        Until then the files give way where there is no room for what is needed first.
+        Until then the files give way where there is no room for what is needed first. Without `wait`, only
+        if the servers have said what the files are.
         """
+        if not (wait or self._probe is None or self._probe.done()):
+            return False
         try:
             self._begin(ahead=True)
         except errors.GofastError as error:
@@ -142,6 +145,11 @@ class Downloads:
             self.release()
             raise
 
+    @property
+    def size(self) -> int:
+        """Their bytes; 0 where the servers have not said it yet."""
+        return _bytes(self._wanted or ())
+
     def keep(self) -> None:
         """The files stay until this process ends."""
         self._kept = True
@@ -171,7 +179,7 @@ class Downloads:
             states = dict(zip(self._native, self._probe.result() if self._probe else (), strict=True))
             found = [_found(url, self._native.get(url), states.get(url)) for url in self._urls]
             self._probe = None
-            self._cache.check(self._urls[0], sum({one.name: one.state["size"] for one in found}.values()))
+            self._cache.check(self._urls[0], _bytes(found))
             self._wanted = found
         if not any(kind == ahead for _, kind in self._claimed):
             for wanted in self._wanted:
@@ -222,6 +230,10 @@ class Downloads:
         for _, fd in self._mine.values():
             os.close(fd)
         self._mine = {}
+
+
+def _bytes(files: Iterable[_Wanted]) -> int:
+    return sum({one.name: one.state["size"] for one in files}.values())
 
 
 def _dropped(part: str, fd: int) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import gofast.webdataset as wds
 from gofast import errors
+from gofast._webdataset import opened_shards
 from served import Served, serving
 from tars import tar_bytes
 
@@ -41,11 +42,16 @@ def test_samples_are_those_of_the_disk(workers: int, how: str | None, web: Serve
     assert not [*(tmp_path / "kept").glob("*.part")]
 
 
-def test_the_next_two_are_on_their_way(web: Served, tmp_path: Path) -> None:
+@pytest.mark.parametrize("small", [False, True])
+def test_the_next_two_are_on_their_way_or_more_small_ones(
+    small: bool, web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not small:
+        monkeypatch.setattr(opened_shards, "_BYTES_AHEAD", 1)
     there = [threading.Event() for _ in range(5)]
 
     def seen(request: Any, number: int) -> bool:
-        if number == 2:  # behind the probe
+        if number == (1 if small else 2):  # the probe, and what is behind it
             there[int(request.path[1])].set()
         return False
 
@@ -53,8 +59,10 @@ def test_the_next_two_are_on_their_way(web: Served, tmp_path: Path) -> None:
     data = wds.WebDataset(f"{web.url}{{0..4}}.tar", shardshuffle=False, cache_dir=str(tmp_path / "kept"))
     samples = iter(data)
     next(samples)
-    assert all(each.wait(60) for each in there[:3])
-    assert web.asked["3.tar"] == web.asked["4.tar"] == 0
+    assert all(each.wait(60) for each in there[: 5 if small else 3])
+    if not small:
+        assert web.asked["3.tar"] <= 1  # what it is
+        assert web.asked["4.tar"] == 0
     samples.close()  # type: ignore[attr-defined]
     assert not [*(tmp_path / "kept").glob("*.part")]
 
