@@ -81,11 +81,15 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 class Downloads:
     """Files that are downloaded in the background.
 
+    Args:
+        epoch: when an epoch began in which each file is read once; 0.0: nobody knows.
+
     Raises:
         OptionError: a URL, or what the environment says of S3, makes no sense.
     """
 
-    def __init__(self, urls: Iterable[str], budget: DownloadBudget | None = None) -> None:
+    def __init__(self, urls: Iterable[str], budget: DownloadBudget | None = None, epoch: float = 0.0) -> None:
+        self._epoch = epoch
         self._urls = [_normal(url) for url in urls]
         self._cache = DownloadCache(budget or DownloadBudget.of())
         self._native = {url: _remote(url) for url in self._urls if url.startswith(_NATIVE)}
@@ -154,6 +158,11 @@ class Downloads:
         """The files stay until this process ends."""
         self._kept = True
 
+    def used(self) -> None:
+        """The files were read: they go before those that the epoch has still to read."""
+        for wanted in self._wanted or ():
+            self._cache.used(wanted.name)
+
     def release(self) -> None:
         """The files are no longer used here, and what is not downloaded is not wanted."""
         self._begun = None  # which stops it
@@ -203,7 +212,7 @@ class Downloads:
         asked = [(one.url, fd, one.state["size"]) for one, fd in self._mine.values()]
         fit = 0
         try:
-            fit = self._cache.reserve(asked, ahead) if asked else 0
+            fit = self._cache.reserve(asked, ahead, self._epoch) if asked else 0
         finally:
             for wanted, _ in [*self._mine.values()][fit:]:
                 self._drop(wanted)  # the rest says why itself

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import subprocess
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, NamedTuple
@@ -29,11 +30,11 @@ class _Coming(NamedTuple):
     download: Downloads | Exception | None
 
     @classmethod
-    def of(cls, url: str, budget: DownloadBudget | None) -> _Coming:
+    def of(cls, url: str, budget: DownloadBudget | None, epoch: float) -> _Coming:
         if not is_url(url):
             return cls(url, None)
         try:
-            return cls(url, Downloads([url], budget))
+            return cls(url, Downloads([url], budget, epoch))
         except Exception as error:
             return cls(url, error)
 
@@ -71,6 +72,8 @@ class _DownloadedShard(io.BufferedReader):
         super().__init__(io.FileIO(download.result()[0]))
 
     def close(self) -> None:
+        if not self.closed:
+            self._download.used()
         super().close()
         self._download.release()
 
@@ -83,13 +86,13 @@ def url_opener(
 ) -> Iterator[dict[str, Any]]:
     """Opens shards: ``{"url": ..., "stream": ...}``, and with ``local`` a path's ``"local_path"``."""
     coming: deque[_Coming] = deque()
-    rest, ahead = iter(shards), _AHEAD
+    rest, ahead, epoch = iter(shards), _AHEAD, time.time()
 
     def ask() -> None:
         while len(coming) <= (ahead if coming and coming[-1].download is not None else 0):
             if (shard := next(rest, None)) is None:
                 break
-            coming.append(_Coming.of(shard["url"] if isinstance(shard, dict) else shard, budget))
+            coming.append(_Coming.of(shard["url"] if isinstance(shard, dict) else shard, budget, epoch))
 
     ask()
     try:
