@@ -158,7 +158,7 @@ def download(urls: list[str], side: str, folder: str) -> float:
     else:
         with ThreadPoolExecutor(16) as pool:
             asked = [(url, at) for url in urls for at in range(0, SHARD, 8 << 20)]
-            list(pool.map(lambda one: plain(*one, folder), asked))
+            list(pool.map(lambda one: plain(one[0], one[1], folder), asked))
     return time.perf_counter() - begun
 
 
@@ -185,7 +185,7 @@ def first_batch(urls: list[str], side: str, folder: str) -> float:
 
         data = wds.WebDataset(urls, shardshuffle=100, cache_dir=folder)
     else:
-        import webdataset as wds  # type: ignore[no-redef]
+        import webdataset as wds  # type: ignore[no-redef, import-not-found, unused-ignore]
 
         data = wds.WebDataset(urls, shardshuffle=100)
     begun = time.perf_counter()

@@ -34,9 +34,7 @@ from .units import bytes_of, exact
 DEFAULT_LIMIT = "50GB"
 _FOLDER, _LIMIT = "GOFAST_DOWNLOADS", "GOFAST_DOWNLOADS_LIMIT"  # for spawned workers, too
 _NAME = re.compile(r"[0-9a-f]{32}-")
-_SINCE = float(
-    os.environ.setdefault("GOFAST_DOWNLOADS_SINCE", repr(time.time()))
-)  # or a parent's
+_SINCE = float(os.environ.setdefault("GOFAST_DOWNLOADS_SINCE", repr(time.time())))  # or a parent's
 _USES = 1 << 16  # times in the file of locks
 _PATIENCE = 60  # seconds for which a download may write nothing
 
