@@ -62,7 +62,8 @@ def test_samples_that_cannot_be_dealt_out(shards: str, monkeypatch: pytest.Monke
             wds.WebDataset(shards, **options)
 
 
-def test_workers_of_a_loader_have_each_sample_once(shards: str) -> None:
-    dataset = wds.WebDataset(shards, shardshuffle=5, seed=1, even="drop").to_tuple("__key__").batched(2)
-    got = [key for (keys,) in wds.WebLoader(dataset, batch_size=None, num_workers=6) for key in keys]
-    assert sorted(got) == sorted(sample["__key__"] for sample in wds.WebDataset(shards, shardshuffle=False))
+def test_workers_of_a_loader_share_a_shard(shards: str) -> None:
+    one = shards.replace("{0..4}", "2")
+    dataset = wds.WebDataset(one, shardshuffle=False, even="drop").to_tuple("__key__").batched(2)
+    got = [key for (keys,) in wds.WebLoader(dataset, batch_size=None, num_workers=2) for key in keys]
+    assert sorted(got) == sorted(sample["__key__"] for sample in wds.WebDataset(one, shardshuffle=False))
