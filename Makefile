@@ -19,7 +19,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-all test-full test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
-	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-strangers bench-warm bench-storage bench-scale bench-gpu gpu-kit bench-system check-figures \
+	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-strangers bench-warm bench-storage bench-far bench-scale bench-gpu gpu-kit bench-system check-figures \
 	lint lint-workflows format wheel demo docs article guides notebook clean \
 	notices release try-release attach-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
 
@@ -180,6 +180,9 @@ bench-strangers: build .venv-bench/.stamp ## other people's code, unmodified and
 
 bench-warm: build .venv-bench/.stamp .venv-bench-ffcv/.stamp ## later epochs of pictures with and without a cache, 10 minutes on two cores (ARGS="--only train")
 	.venv-bench/bin/python -m benchmarks.warm $(ARGS)
+
+bench-far: build .venv-bench/.stamp ## shards behind a server that is 20 and 50 ms away (ARGS="--only first-batch")
+	.venv-bench/bin/python -m benchmarks.far $(ARGS)
 
 bench-storage: build .venv-bench/.stamp .venv-bench-tensorflow/.stamp ## tables, HDF5, TFRecord, generators and texts beside what people read them with, 20 minutes on two cores (ARGS="--only csv,hdf5")
 	.venv-bench/bin/python -m benchmarks.storage $(ARGS)

@@ -16,9 +16,13 @@ from __future__ import annotations
 import os
 import random
 import warnings
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
+from . import errors
 from ._core.download_cache import DownloadBudget
+from ._loader.order import Even, dealt
 from ._webdataset import sample_stages as stages
 from ._webdataset.decoding import (
     Continue,
@@ -26,6 +30,7 @@ from ._webdataset.decoding import (
     ImageHandler,
     SampleDecoder,
     basichandlers,
+    decoded_by_patterns,
     gzfilter,
     handle_extension,
     imagehandler,
@@ -62,6 +67,7 @@ from ._webdataset.shards import (
     single_node_only,
     split_by_node,
     split_by_worker,
+    worker_info,
 )
 from .loader import DataLoader
 
@@ -76,6 +82,7 @@ __all__ = [
     "SimpleShardList",
     "WebDataset",
     "WebLoader",
+    "associate",
     "base_plus_ext",
     "basichandlers",
     "batched",
@@ -84,6 +91,7 @@ __all__ = [
     "default_collation_fn",
     "detshuffle",
     "expand_urls",
+    "extract_keys",
     "getfirst",
     "group_by_keys",
     "gzfilter",
@@ -91,16 +99,19 @@ __all__ = [
     "ignore_and_continue",
     "ignore_and_stop",
     "imagehandler",
+    "log_keys",
     "map",
     "map_dict",
     "map_tuple",
     "pipelinefilter",
     "rename",
+    "rename_keys",
     "reraise_exception",
     "rsample",
     "select",
     "shuffle",
     "single_node_only",
+    "slice",
     "split_by_node",
     "split_by_worker",
     "tar_file_expander",
@@ -114,27 +125,40 @@ __all__ = [
     "valid_sample",
     "warn_and_continue",
     "warn_and_stop",
+    "xdecode",
 ]
 
 Decoder = SampleDecoder
 
+associate = pipelinefilter(stages.associated)
 batched = pipelinefilter(stages.batched_)
+extract_keys = pipelinefilter(stages.extracted)
+log_keys = pipelinefilter(stages.logged)
 map = pipelinefilter(stages.mapped)
 map_dict = pipelinefilter(stages.map_dict_)
 map_tuple = pipelinefilter(stages.map_tuple_)
 rename = pipelinefilter(stages.renamed)
+rename_keys = pipelinefilter(stages.renamed_by_patterns)
 rsample = pipelinefilter(stages.rsample_)
 select = pipelinefilter(stages.selected)
 shuffle = pipelinefilter(stages.shuffled)
+slice = pipelinefilter(islice)
 tarfile_to_samples = pipelinefilter(tarfile_samples)
 to_tuple = pipelinefilter(stages.to_tuple_)
 unbatched = pipelinefilter(stages.unbatched_)
+xdecode = pipelinefilter(decoded_by_patterns)
 
 
 def decode(*args: Any, handler: Handler = reraise_exception, **kw: Any) -> Stage:
     """A stage that decodes members by their suffix; see :meth:`WebDataset.decode`."""
     handlers = [ImageHandler(each) if isinstance(each, str) else each for each in args]
     return Stage(stages.mapped, SampleDecoder(handlers, **kw), handler=handler)
+
+
+def _own(samples: Iterable[Any], even: Even) -> Iterator[Any]:
+    """The samples of this rank, and of these this worker's."""
+    rank, world, worker, workers = worker_info()
+    return islice(dealt(samples, rank, world, even), worker, None, workers)
 
 
 class WebDataset(FluidPipeline):
@@ -157,8 +181,13 @@ class WebDataset(FluidPipeline):
         rename_files: called with it before that; gives another name.
         empty_check: no sample at all is an error.
         seed: of the shards' order; None: WDS_SEED, or a random one.
+        even: samples are dealt out to ranks and their workers, in place of shards: each comes once, also of
+            fewer shards than workers. Each process reads all shards, and decodes its own samples. What cannot
+            be dealt out evenly to ranks is left out (``"drop"``), the first samples come again (``"pad"``),
+            or that is an error (``"error"``). None: shards are dealt out, as the splitters say.
 
     Raises:
+        gofast.errors.OptionError: ``even=`` with splitters, ``resampled=`` or an order without ``seed=``.
         ValueError: these are no shards; or, while iterating, there is no sample, or a sample has two members
             of one suffix.
         gofast.errors.DamagedError: while iterating, a shard is broken.
@@ -192,9 +221,18 @@ class WebDataset(FluidPipeline):
         empty_check: bool = True,
         verbose: bool = False,
         seed: Any = None,
+        even: Even | None = None,
     ) -> None:
         super().__init__()
         drawn = resampled or mode == "resampled"
+        if even is not None:
+            if even not in ("drop", "pad", "error"):
+                raise errors.OptionError(f'even={even!r}: give "drop", "pad" or "error"')
+            if drawn or nodesplitter is not single_node_only or workersplitter is not split_by_worker:
+                raise errors.OptionError("even= deals out samples: give no splitters, and no resampled=")
+            if shardshuffle and seed is None and "WDS_SEED" not in os.environ:
+                raise errors.OptionError("even= needs one order of shards in all processes: give seed=")
+            nodesplitter = workersplitter = None
         if drawn and shardshuffle not in (False, None):
             warnings.warn("shardshuffle= has no meaning with resampled=True", stacklevel=2)
         if shardshuffle is True:
@@ -220,6 +258,8 @@ class WebDataset(FluidPipeline):
         self.append(tarfile_to_samples(handler, select_files, rename_files, True, budget))
         if empty_check:
             self.append(check_empty)
+        if even is not None:
+            self.append(Stage(_own, even))
 
 
 class FluidWrapper(FluidPipeline):

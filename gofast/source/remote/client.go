@@ -35,7 +35,6 @@ const (
 // client is for the requests of one call.
 type client struct {
 	http.Client
-	transport *http.Transport
 	Options
 }
 
@@ -51,19 +50,22 @@ func newClient(options Options) *client {
 	if options.Progress == nil {
 		options.Progress = func(_, _ int64) {}
 	}
-	transport := &http.Transport{
-		Proxy: func(r *http.Request) (*url.URL, error) { // as Python says: Go does not see what Python sets
-			proxy, _ := r.Context().Value(proxyKey{}).(*url.URL)
-			return proxy, nil
-		},
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 10 * time.Second,
-		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // a connection each, not HTTP/2's one
-		MaxIdleConnsPerHost: inFlight,
-		DisableCompression:  true,
-		ReadBufferSize:      64 << 10,
-	}
-	return &client{http.Client{Transport: transport, CheckRedirect: follow}, transport, options}
+	return &client{http.Client{Transport: transport, CheckRedirect: follow}, options}
+}
+
+// transport keeps connections for a while: a download goes on with those of its probe, and the next shard with those of this.
+var transport = &http.Transport{
+	Proxy: func(r *http.Request) (*url.URL, error) { // as Python says: Go does not see what Python sets
+		proxy, _ := r.Context().Value(proxyKey{}).(*url.URL)
+		return proxy, nil
+	},
+	DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+	TLSHandshakeTimeout: 10 * time.Second,
+	TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // a connection each, not HTTP/2's one
+	MaxIdleConnsPerHost: 2 * inFlight,
+	IdleConnTimeout:     30 * time.Second,
+	DisableCompression:  true,
+	ReadBufferSize:      64 << 10,
 }
 
 // refusal is of a redirect, which is no other one the next time.

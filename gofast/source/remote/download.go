@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 )
@@ -41,7 +43,6 @@ const (
 // Probe asks for the state of each file: for its first byte, because a signed URL is for GET alone.
 func Probe(ctx context.Context, files []*File, options Options) ([]State, error) {
 	c := newClient(options)
-	defer c.transport.CloseIdleConnections()
 	states := make([]State, len(files))
 	return states, each(ctx, len(files), func(ctx context.Context, i int) error {
 		f := files[i]
@@ -84,7 +85,6 @@ func (f *File) state(answer *http.Response) (State, error) {
 // Download brings files to their places. The parts of what failed stay, and are the caller's.
 func Download(ctx context.Context, targets []*Target, options Options) error {
 	c := newClient(options)
-	defer c.transport.CloseIdleConnections()
 	var pieces []piece
 	var done atomic.Int64
 	var total int64
@@ -198,6 +198,8 @@ func (c *client) bring(ctx context.Context, p piece, came func(int)) error {
 		})
 		return at - before, err
 	})
+	// The disk begins now: finish waits for little. Where it cannot, finish waits for all.
+	_ = unix.SyncFileRange(int(d.file.Fd()), p.from, p.to-p.from, unix.SYNC_FILE_RANGE_WRITE)
 	var own *errs.Error
 	if errors.As(err, &own) && own.Offset == errs.None && own.Path == d.Name() {
 		own.AtOffset(at)

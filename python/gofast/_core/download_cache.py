@@ -3,6 +3,8 @@
 Each file has two bytes of the file ``lock``, by its name. Who uses the file holds the first one's lock
 for reading, who downloads it ahead the second one's, and who would remove it must get them for writing: the
 system gives locks back when a process ends, however it does. Byte 0 is held by whoever makes room.
+
+What ``lock`` contains are times: when the files whose names begin alike were last read to their end.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from .units import bytes_of, exact
 DEFAULT_LIMIT = "50GB"
 _FOLDER, _LIMIT = "GOFAST_DOWNLOADS", "GOFAST_DOWNLOADS_LIMIT"  # for spawned workers, too
 _NAME = re.compile(r"[0-9a-f]{32}-")
+_SINCE = float(os.environ.setdefault("GOFAST_DOWNLOADS_SINCE", repr(time.time())))  # or a parent's
+_USES = 1 << 16  # times in the file of locks
 _PATIENCE = 60  # seconds for which a download may write nothing
 
 
@@ -146,11 +150,22 @@ class DownloadCache:
                 os.close(mine.fd)
                 del _claims[self.folder]
 
-    def reserve(self, asked: Sequence[tuple[str, int, int]], ahead: bool = False) -> int:
+    def used(self, name: str) -> None:
+        """The file was read, and is not wanted again in this epoch."""
+        fd = self._open()
+        try:
+            os.pwrite(fd, struct.pack("d", time.time()), 8 * (int(name[:15], 16) % _USES))
+        except OSError:
+            pass  # a full disk: it counts as not read
+        finally:
+            os.close(fd)
+
+    def reserve(self, asked: Sequence[tuple[str, int, int]], ahead: bool = False, epoch: float = 0.0) -> int:
         """Gives the files of (URL, descriptor, size) their sizes, the first ones at least: to how many.
 
         Where that is too much, others go that nobody uses. Which ones is drawn: the oldest would be wanted
-        next in an epoch over more than fits.
+        next in an epoch over more than fits. Those go last that were read since this process began, and not
+        since the time `epoch`, when its epoch began: they are still to come. For what comes ahead they stay.
 
         Raises:
             LimitError: what is in use leaves too little for the first.
@@ -163,7 +178,11 @@ class DownloadCache:
                 if _NAME.match(entry.name) and entry.is_file(follow_symlinks=False)
             ]
             random.Random().shuffle(left)
+            times = os.pread(lock, 8 * _USES, 0).ljust(8 * _USES, b"\0")
+            coming = {one.name for one in left if _SINCE <= _time(times, one.name) < epoch}
             there = sum(map(_size, left))
+            left.sort(key=lambda one: one.name in coming)
+            del left[len(left) - len(coming) if ahead else len(left) :]
             unused = self._unused(lock, held, left, ahead)
             for done, (url, fd, size) in enumerate(asked):
                 over = there + size - os.fstat(fd).st_size - self.limit
@@ -273,6 +292,11 @@ def _allocated(fd: int, size: int) -> OSError | None:
         os.ftruncate(fd, 0)
         return error
     return None
+
+
+def _time(times: bytes, name: str) -> float:
+    last: float = struct.unpack_from("d", times, 8 * (int(name[:15], 16) % _USES))[0]
+    return last
 
 
 def _byte(name: str, ahead: bool = False) -> int:

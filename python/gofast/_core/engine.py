@@ -230,6 +230,10 @@ class Running:
         _running.add(self)
         cross(self._go.pybind_Begin, self._task, operation, json.dumps(config))
 
+    def done(self) -> bool:
+        """Whether `result` would not wait."""
+        return bool(cross(self._go.pybind_Poll, self._task, 0) == 1)
+
     def result(self, label: str | None = None) -> Any:
         """What it made, once; see `run`."""
         from .progress import Progress

@@ -50,6 +50,10 @@ class Begun(Generic[R]):
     def __init__(self, running: engine.Running) -> None:
         self._running = running
 
+    def done(self) -> bool:
+        """Whether `result` would not wait."""
+        return self._running.done()
+
     def result(self, label: str | None = None) -> R:
         """Waits for it, once; with a progress bar, as `Task`."""
         made: R = self._running.result(label)

@@ -81,11 +81,15 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 class Downloads:
     """Files that are downloaded in the background.
 
+    Args:
+        epoch: when an epoch began in which each file is read once; 0.0: nobody knows.
+
     Raises:
         OptionError: a URL, or what the environment says of S3, makes no sense.
     """
 
-    def __init__(self, urls: Iterable[str], budget: DownloadBudget | None = None) -> None:
+    def __init__(self, urls: Iterable[str], budget: DownloadBudget | None = None, epoch: float = 0.0) -> None:
+        self._epoch = epoch
         self._urls = [_normal(url) for url in urls]
         self._cache = DownloadCache(budget or DownloadBudget.of())
         self._native = {url: _remote(url) for url in self._urls if url.startswith(_NATIVE)}
@@ -99,11 +103,14 @@ class Downloads:
         self._pid = os.getpid()
         _living.add(self)
 
-    def start(self) -> bool:
+    def start(self, wait: bool = True) -> bool:
         """Begins to download ahead, if there is room. The rest of it, and errors, wait for `result`.
 
-        Until then the files give way where there is no room for what is needed first.
+        Until then the files give way where there is no room for what is needed first. Without `wait`, only
+        if the servers have said what the files are.
         """
+        if not (wait or self._probe is None or self._probe.done()):
+            return False
         try:
             self._begin(ahead=True)
         except errors.GofastError as error:
@@ -142,9 +149,19 @@ class Downloads:
             self.release()
             raise
 
+    @property
+    def size(self) -> int:
+        """Their bytes; 0 where the servers have not said it yet."""
+        return _bytes(self._wanted or ())
+
     def keep(self) -> None:
         """The files stay until this process ends."""
         self._kept = True
+
+    def used(self) -> None:
+        """The files were read: they go before those that the epoch has still to read."""
+        for wanted in self._wanted or ():
+            self._cache.used(wanted.name)
 
     def release(self) -> None:
         """The files are no longer used here, and what is not downloaded is not wanted."""
@@ -171,7 +188,7 @@ class Downloads:
             states = dict(zip(self._native, self._probe.result() if self._probe else (), strict=True))
             found = [_found(url, self._native.get(url), states.get(url)) for url in self._urls]
             self._probe = None
-            self._cache.check(self._urls[0], sum({one.name: one.state["size"] for one in found}.values()))
+            self._cache.check(self._urls[0], _bytes(found))
             self._wanted = found
         if not any(kind == ahead for _, kind in self._claimed):
             for wanted in self._wanted:
@@ -195,7 +212,7 @@ class Downloads:
         asked = [(one.url, fd, one.state["size"]) for one, fd in self._mine.values()]
         fit = 0
         try:
-            fit = self._cache.reserve(asked, ahead) if asked else 0
+            fit = self._cache.reserve(asked, ahead, self._epoch) if asked else 0
         finally:
             for wanted, _ in [*self._mine.values()][fit:]:
                 self._drop(wanted)  # the rest says why itself
@@ -222,6 +239,10 @@ class Downloads:
         for _, fd in self._mine.values():
             os.close(fd)
         self._mine = {}
+
+
+def _bytes(files: Iterable[_Wanted]) -> int:
+    return sum({one.name: one.state["size"] for one in files}.values())
 
 
 def _dropped(part: str, fd: int) -> None:

@@ -8,9 +8,10 @@ of any other sampler, which may draw whenever it is asked. `_tables/blocks.Block
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from torch import Tensor
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .draws import Undrawn
 
 Even = Literal["drop", "pad", "error"]
+Sample = TypeVar("Sample")
 
 
 class Pull:
@@ -290,6 +292,25 @@ def run(samples: int, rank: int, world: int, even: Even | None) -> range:
         raise _uneven(f"{samples} rows", world)
     each = -(-samples // world) if even == "pad" else samples // world
     return range(rank * each, (rank + 1) * each)
+
+
+def dealt(samples: Iterable[Sample], rank: int, world: int, even: Even) -> Iterator[Sample]:
+    """What one of several ranks gets of samples of which nobody knows how many: each world-th.
+
+    With "pad", those behind the last are the first again.
+
+    Raises:
+        OptionError: even="error", and they cannot be divided.
+    """
+    rest, first, whole = iter(samples), list[Sample](), 0
+    while group := list(islice(rest, world)):
+        first = first or group
+        whole += len(group)
+        if (more := world - len(group)) and even == "error":
+            raise _uneven(f"{whole} samples", world)
+        if more and even == "drop":
+            return
+        yield (group + (first * (more // len(first) + 1))[:more])[rank]
 
 
 def _uneven(samples: str, world: int) -> errors.OptionError:

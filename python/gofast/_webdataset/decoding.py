@@ -7,7 +7,8 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
@@ -197,3 +198,33 @@ class SampleDecoder:
             except Exception as error:
                 raise DecodingError(sample.get("__url__"), sample.get("__key__"), name, sample) from error
         return made
+
+
+def decoded_by_patterns(
+    data: Iterable[Any], *args: tuple[str, Any], must_decode: bool = True, defaults: Any = None, **kw: Any
+) -> Iterator[Any]:
+    """Samples whose members functions of a stream decoded: ``xdecode(("*.cls", f), json=g)``.
+
+    The last that matches counts, False leaves a member as it is. By default there are bin, txt and pyd.
+    """
+    decoders = [*(_STREAMS if defaults is None else defaults), *args]
+    decoders = [*decoders, *(("*." + name, decoder) for name, decoder in kw.items())][::-1]
+    for sample in data:
+        made = {}
+        for name, value in sample.items():
+            base = name.rpartition("/")[2].lower()
+            if not name.startswith("__") and not base.startswith("__"):
+                found = (f for p, f in decoders if fnmatch(base, p) or fnmatch("." + base, p))
+                if (decoder := next(found, None)) is None and must_decode:
+                    raise ValueError(f"{sample.get('__key__')!r}: no decoder for {name!r}")
+                if decoder is not None and decoder is not False:
+                    value = decoder(io.BytesIO(value) if isinstance(value, bytes) else value)
+            made[name] = value
+        yield made
+
+
+_STREAMS: list[tuple[str, Any]] = [
+    ("*.bin", lambda stream: stream.read()),
+    ("*.txt", lambda stream: stream.read().decode("utf-8")),
+    ("*.pyd", lambda stream: _unpickled(stream.read())),
+]

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import subprocess
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, NamedTuple
@@ -18,7 +19,8 @@ from .._core.remote_files import Downloads
 from .._core.shown_urls import is_url
 from .sample_stages import Handler, reraise_exception
 
-_AHEAD = 2  # shards that are on their way while one is read
+_AHEAD, _MOST_AHEAD = 2, 16  # shards that are on their way while one is read
+_BYTES_AHEAD = 64 << 20  # of more than the first two
 
 
 class _Coming(NamedTuple):
@@ -28,17 +30,21 @@ class _Coming(NamedTuple):
     download: Downloads | Exception | None
 
     @classmethod
-    def of(cls, url: str, budget: DownloadBudget | None) -> _Coming:
+    def of(cls, url: str, budget: DownloadBudget | None, epoch: float) -> _Coming:
         if not is_url(url):
             return cls(url, None)
         try:
-            return cls(url, Downloads([url], budget))
+            return cls(url, Downloads([url], budget, epoch))
         except Exception as error:
             return cls(url, error)
 
-    def start(self) -> bool:
-        """Begins to download it, if there is room: whether there was."""
-        return not isinstance(self.download, Downloads) or self.download.start()
+    def start(self, wait: bool) -> bool:
+        """Begins to download it, if there is room: whether there was. See `Downloads.start`."""
+        return not isinstance(self.download, Downloads) or self.download.start(wait)
+
+    def size(self) -> int:
+        """Its bytes, where they are known."""
+        return self.download.size if isinstance(self.download, Downloads) else 0
 
     def open(self) -> IO[bytes]:
         """Its bytes: of a path, of ``file:``, of a URL, or what a command of ``pipe:`` writes."""
@@ -66,6 +72,8 @@ class _DownloadedShard(io.BufferedReader):
         super().__init__(io.FileIO(download.result()[0]))
 
     def close(self) -> None:
+        if not self.closed:
+            self._download.used()
         super().close()
         self._download.release()
 
@@ -78,19 +86,23 @@ def url_opener(
 ) -> Iterator[dict[str, Any]]:
     """Opens shards: ``{"url": ..., "stream": ...}``, and with ``local`` a path's ``"local_path"``."""
     coming: deque[_Coming] = deque()
-    rest = iter(shards)
+    rest, ahead, epoch = iter(shards), _AHEAD, time.time()
+
+    def ask() -> None:
+        while len(coming) <= (ahead if coming and coming[-1].download is not None else 0):
+            if (shard := next(rest, None)) is None:
+                break
+            coming.append(_Coming.of(shard["url"] if isinstance(shard, dict) else shard, budget, epoch))
+
+    ask()
     try:
-        while True:
-            while len(coming) <= (_AHEAD if coming and coming[-1].download is not None else 0):
-                if (shard := next(rest, None)) is None:
-                    break
-                coming.append(_Coming.of(shard["url"] if isinstance(shard, dict) else shard, budget))
-            if not coming:
-                return
-            for each in coming:
-                if not each.start():
+        while coming:
+            for i, each in enumerate(coming):
+                if not each.start(wait=i <= _AHEAD):
                     break  # a later one would take the room of this
             now = coming.popleft()
+            ahead = max(_AHEAD, min(_MOST_AHEAD, _BYTES_AHEAD // max(1, now.size())))
+            ask()  # servers say what the next ones are while this one comes
             url = now.url
             try:
                 made = {"url": url, "stream": now.open()}

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import IterableDataset
 
 from . import sample_stages as stages
-from .decoding import ImageHandler, SampleDecoder
+from .decoding import ImageHandler, SampleDecoder, decoded_by_patterns
 from .sample_stages import Handler, Stage, reraise_exception
 
 Pipeline = TypeVar("Pipeline", bound="DataPipeline")
@@ -179,6 +179,22 @@ class FluidPipeline(DataPipeline):
     def rename(self: Pipeline, **kw: Any) -> Pipeline:
         """Other names: ``rename(image="jpg;png")``."""
         return self.compose(Stage(stages.renamed, **kw))
+
+    def rename_keys(self: Pipeline, *args: Any, **kw: Any) -> Pipeline:
+        """Other names, by patterns: ``rename_keys(image="*.jpg", keep_unselected=True)``."""
+        return self.compose(Stage(stages.renamed_by_patterns, *args, **kw))
+
+    def extract_keys(self: Pipeline, *args: Any, **kw: Any) -> Pipeline:
+        """Tuples of values, by patterns: ``extract_keys("*.jpg;*.png", "*.cls")``."""
+        return self.compose(Stage(stages.extracted, *args, **kw))
+
+    def xdecode(self: Pipeline, *args: Any, **kw: Any) -> Pipeline:
+        """Members decoded by functions of a stream: ``xdecode(("*.cls", f), json=json.load)``."""
+        return self.compose(Stage(decoded_by_patterns, *args, **kw))
+
+    def log_keys(self: Pipeline, logfile: str | None = None) -> Pipeline:
+        """The samples' keys are put behind what a file has, a line each."""
+        return self.compose(Stage(stages.logged, logfile))
 
     def select(self: Pipeline, predicate: Callable[[Any], bool]) -> Pipeline:
         """The samples that a function says True of."""

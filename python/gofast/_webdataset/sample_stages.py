@@ -8,6 +8,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,70 @@ def renamed(
         return {**{k: v for k, v in sample.items() if k not in old}, **new} if keep else new
 
     return (made for _, made in _each(data, make, handler))
+
+
+def renamed_by_patterns(
+    data: Iterable[Any],
+    *args: tuple[str, str],
+    keep_unselected: bool = False,
+    must_match: bool = True,
+    duplicate_is_error: bool = True,
+    **kw: str,
+) -> Iterator[Any]:
+    """Samples with other names: ``rename_keys(("image", "*.jpg"), label="cls")``. The last match counts."""
+    patterns = [*args, *kw.items()][::-1]
+    for sample in data:
+        made, found = dict[str, Any](), set[str]()
+        for name, value in sample.items():
+            base = name.rpartition("/")[2].lower()
+            new, pattern = next((each for each in patterns if fnmatch(base, each[1])), (None, ""))
+            found.add(pattern)
+            if new is None:
+                if keep_unselected:
+                    made[name] = value
+            elif new not in made:
+                made[new] = value
+            elif duplicate_is_error:
+                raise ValueError(f"{sample.get('__key__')!r}: two of {[*sample]} are to be called {new!r}")
+        if must_match and (missing := {pattern for _, pattern in patterns} - found):
+            raise ValueError(f"{sample.get('__key__')!r}: none of {[*sample]} matches {sorted(missing)}")
+        yield made
+
+
+def extracted(
+    data: Iterable[Any], *patterns: Any, duplicate_is_error: bool = True, ignore_missing: bool = False
+) -> Iterator[Any]:
+    """Tuples of the values whose names match: ``extract_keys("*.jpg;*.png", "*.cls")``."""
+    for sample in data:
+        made = []
+        for pattern in patterns:
+            some = pattern.split(";") if isinstance(pattern, str) else pattern
+            found = [name for name in sample if any(fnmatch("." + name, p) or fnmatch(name, p) for p in some)]
+            if (not found and not ignore_missing) or (len(found) > 1 and duplicate_is_error):
+                raise ValueError(f"{sample.get('__key__')!r}: {found} of {[*sample]} match {pattern!r}")
+            made += [sample[name] for name in found[:1]]
+        yield tuple(made)
+
+
+def logged(data: Iterable[Any], logfile: str | None = None) -> Iterator[Any]:
+    """The samples, whose keys are put behind what a file has: a line each."""
+    if not logfile:
+        yield from data
+        return
+    with open(logfile, "a") as file:
+        for i, sample in enumerate(data):
+            words = [i, *(sample.get(name) for name in ("__worker__", "__rank__", "__key__"))]
+            file.write("\t".join(map(str, words)) + "\n")
+            file.flush()  # whole lines: other processes write, too
+            yield sample
+
+
+def associated(data: Iterable[Any], associator: Any) -> Iterator[Any]:
+    """The samples with more values, which a dict or a function has of their keys."""
+    for sample in data:
+        key = sample["__key__"]
+        sample.update(associator(key) if callable(associator) else associator.get(key, {}))
+        yield sample
 
 
 def default_collation_fn(

@@ -152,6 +152,20 @@ PIPELINES: dict[str, Callable[[Any, str], Any]] = {
     "select": lambda w, urls: data(w, urls).decode().select(lambda s: s["cls"] % 2).slice(2, 9),
     "rsample": lambda w, urls: data(w, urls).rsample(0.4),
     "epoch": lambda w, urls: data(w, urls).with_epoch(50),
+    "rename_keys": lambda w, urls: data(w, urls).rename_keys(("image", "*[pj]?g"), label="C?s".lower()),
+    "rename_keys, kept": lambda w, urls: data(w, urls).rename_keys(
+        a="json", b="*", keep_unselected=True, must_match=False, duplicate_is_error=False
+    ),
+    "extract_keys": lambda w, urls: data(w, urls).extract_keys(
+        "*.jpg;png", "*.cls", ["x"], ignore_missing=True
+    ),
+    "extract_keys, first": lambda w, urls: data(w, urls).extract_keys("*s*", duplicate_is_error=False),
+    "xdecode": lambda w, urls: data(w, urls).xdecode(
+        ("*.j*", len_of), ("*.jpg", False), cls=len_of, must_decode=False
+    ),
+    "associate": lambda w, urls: w.DataPipeline(
+        w.SimpleShardList(urls), w.tarfile_to_samples(), w.associate({"s1/00002": {"n": 3}}), w.slice(12)
+    ),
     "files": lambda w, urls: data(
         w, urls, select_files=lambda n: "4" in n, rename_files=lambda n: n.replace("s", "t")
     ),
@@ -186,11 +200,38 @@ PIPELINES: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
+def len_of(stream: Any) -> int:
+    return len(stream.read())
+
+
 @pytest.mark.parametrize("name", PIPELINES)
 def test_it_is_the_packages(name: str, shards: str, theirs: Any) -> None:
     want, got = (seeded(PIPELINES[name], package, shards) for package in (theirs, wds))
     assert len(want) > 4
     same(got, want)
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        lambda d: d.rename_keys(a="*.none"),
+        lambda d: d.rename_keys(a="*s*"),
+        lambda d: d.extract_keys("none"),
+        lambda d: d.extract_keys("*s*"),
+        lambda d: d.xdecode(cls=len_of),
+    ],
+)
+def test_names_that_do_not_match_are_errors_there_too(stage: Any, shards: str, theirs: Any) -> None:
+    for package in (theirs, wds):
+        with pytest.raises(ValueError):
+            list(stage(data(package, shards)))
+
+
+def test_keys_are_logged_alike(shards: str, theirs: Any, tmp_path: Path) -> None:
+    for name, package in (("a", theirs), ("b", wds)):
+        for _ in range(2):
+            assert len(list(data(package, shards).log_keys(str(tmp_path / name)).log_keys())) == 35
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
