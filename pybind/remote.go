@@ -15,3 +15,8 @@ func probeFiles(ctx context.Context, _ *task, files []*remote.File) (any, error)
 func download(ctx context.Context, t *task, targets []*remote.Target) (any, error) {
 	return nil, remote.Download(ctx, targets, remote.Options{Progress: t.progress})
 }
+
+// listBucket says what a bucket has.
+func listBucket(ctx context.Context, _ *task, l *remote.Listing) (any, error) {
+	return remote.List(ctx, l, remote.Options{})
+}

@@ -38,6 +38,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"tfrecord":     working(indexRecords),
 	"probe":        working(probeFiles),
 	"download":     working(download),
+	"list":         working(listBucket),
 	"place":        working(findRow),
 	"file_rows":    working(fileRows),
 	"verify_files": working(verifyFiles),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -123,6 +124,18 @@ func (c *client) repeat(ctx context.Context, get func() (int64, error)) error {
 
 // get asks for bytes from..to-1, as long as the file has a validator. read gets an answer of status 200, 206 or 416.
 func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, read func(*http.Response, *stalling) error) error {
+	more := http.Header{}
+	if from < to {
+		more.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
+	}
+	if tag != "" && !strings.HasPrefix(tag, "W/") { // a weak one never matches
+		more.Set("If-Match", tag)
+	}
+	return c.ask(ctx, f, call{unsigned: more}, read)
+}
+
+// ask makes a request and looks at the status; read is for an answer of status 200, 204, 206 or 416.
+func (c *client) ask(ctx context.Context, f *File, what call, read func(*http.Response, *stalling) error) error {
 	if f.Proxy != "" {
 		proxy, err := url.Parse(f.Proxy)
 		if err != nil { // which has the password
@@ -132,19 +145,17 @@ func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, r
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, err := f.request(ctx)
+	r, err := f.request(ctx, what)
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Accept-Encoding", "identity") // behind the signature, which proxies cannot break so
-	if from < to {
-		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
-	}
-	if tag != "" && !strings.HasPrefix(tag, "W/") { // a weak one never matches
-		r.Header.Set("If-Match", tag)
-	}
+	maps.Copy(r.Header, what.unsigned)
 	body := &stalling{timer: time.AfterFunc(c.Stall, cancel), wait: c.Stall}
 	defer body.timer.Stop()
+	if r.Body != nil {
+		r.Body = io.NopCloser(&stalling{r.Body, body.timer, body.wait})
+	}
 	answer, err := c.Do(r)
 	if err != nil {
 		failed := f.errorf(errs.ErrRead, "the server cannot be asked: %v", said(err, body))
@@ -159,18 +170,21 @@ func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, r
 	defer answer.Body.Close()
 	body.Reader = answer.Body
 	switch code := answer.StatusCode; {
-	case code == 200 || code == 206 || code == 416:
+	case code == 200 || code == 204 || code == 206 || code == 416:
 		if coding := answer.Header.Get("Content-Encoding"); coding != "" && coding != "identity" && coding != "aws-chunked" {
 			return f.errorf(errs.ErrUnsupported, "the server sends it compressed by %q, though asked not to", coding)
 		}
 		return read(answer, body)
 	case code == 412:
+		if what.body != nil {
+			return f.errorf(errs.ErrChanged, "a file of this name is there")
+		}
 		return f.changed("")
 	case code == 404 || code == 410:
 		return f.errorf(errs.ErrNotFound, "no such file: the server says %s", f.status(answer))
 	case f.moved(answer):
 		return passing{cause: f.errorf(errs.ErrRead, "the bucket is in another region: %s", f.status(answer))}
-	case code == 429 || code == 500 || code == 502 || code == 503 || code == 504:
+	case code == 409 || code == 429 || code == 500 || code == 502 || code == 503 || code == 504:
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
 		return passing{f.errorf(errs.ErrRead, "the server says %s", f.status(answer)), time.Duration(min(max(seconds, 0), 60)) * time.Second}
 	default:

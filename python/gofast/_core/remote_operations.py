@@ -43,5 +43,21 @@ class RemoteTarget(TypedDict):
     path: str
 
 
+class RemoteListing(TypedDict):
+    """A bucket, and what its keys begin with; see remote.Listing."""
+
+    file: RemoteFile
+    flat: bool
+
+
+class RemoteObject(TypedDict):
+    """One of a bucket's; see remote.Object."""
+
+    key: str
+    size: int
+    tag: str
+
+
 probe: Task[list[RemoteFile], list[RemoteState]] = Task("probe")
 download: Task[list[RemoteTarget], None] = Task("download")
+list_bucket: Task[RemoteListing, list[RemoteObject]] = Task("list")

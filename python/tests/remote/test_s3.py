@@ -10,6 +10,7 @@ import pytest
 
 import gofast
 from gofast import errors
+from gofast._core.remote_listings import url_files
 from gofast._core.remote_operations import S3Access
 from gofast._core.s3_access import _session, s3_access
 from served import serving
@@ -108,6 +109,12 @@ def test_a_bucket_of_moto(monkeypatch: pytest.MonkeyPatch) -> None:
         client.create_bucket(Bucket="bkt")
         client.put_object(Bucket="bkt", Key="a b/t.csv", Body=CSV)
         assert len(gofast.TableDataset("s3://bkt/a b/t.csv", label="label")) == 2
+        client.put_object(Bucket="bkt", Key="a b/ä+.csv", Body=CSV)
+        client.put_object(Bucket="bkt", Key="a b/in/t.csv", Body=CSV)
+        assert [*url_files("s3://bkt/a b/*.csv")] == ["s3://bkt/a b/t.csv", "s3://bkt/a b/ä+.csv"]
+        assert len(gofast.TableDataset("s3://bkt/a b/*.csv", label="label")) == 4
+        with pytest.raises(errors.NotFoundError, match="NoSuchBucket"):
+            gofast.TableDataset("s3://another/*.csv")
         with pytest.raises(errors.NotFoundError, match="NoSuchKey"):
             gofast.TableDataset("s3://bkt/none.csv")
     finally:
