@@ -16,6 +16,11 @@ func download(ctx context.Context, t *task, targets []*remote.Target) (any, erro
 	return nil, remote.Download(ctx, targets, remote.Options{Progress: t.progress})
 }
 
+// downloadFolder brings objects of a bucket into a folder.
+func downloadFolder(ctx context.Context, t *task, f *remote.Folder) (any, error) {
+	return nil, remote.DownloadFolder(ctx, f, remote.Options{Progress: t.progress})
+}
+
 // listBucket says what a bucket has.
 func listBucket(ctx context.Context, _ *task, l *remote.Listing) (any, error) {
 	return remote.List(ctx, l, remote.Options{})

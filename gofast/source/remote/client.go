@@ -24,10 +24,12 @@ type Options struct {
 	Stall    time.Duration           // without a byte for so long, a request is over; 0: 30 s
 	Pause    time.Duration           // before the first repetition; 0: 0.2 s
 	Progress func(done, total int64) // called by any goroutine; may be nil
+	flight   int                     // requests at a time; 0: inFlight
 }
 
 const (
-	inFlight = 16      // requests
+	inFlight = 16      // requests: more of their bytes than a line takes
+	inSmall  = 64      // for small files, where all is waiting
 	tries    = 8       // of a range, while they bring less than enough
 	enough   = 1 << 20 // bytes that were worth a request
 	patience = 30 * time.Second
@@ -49,6 +51,9 @@ func newClient(options Options) *client {
 	if options.Pause <= 0 {
 		options.Pause = 200 * time.Millisecond
 	}
+	if options.flight == 0 {
+		options.flight = inFlight
+	}
 	if options.Progress == nil {
 		options.Progress = func(_, _ int64) {}
 	}
@@ -60,7 +65,7 @@ func newClient(options Options) *client {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // a connection each, not HTTP/2's one
-		MaxIdleConnsPerHost: inFlight,
+		MaxIdleConnsPerHost: options.flight,
 		DisableCompression:  true,
 		ReadBufferSize:      64 << 10,
 	}

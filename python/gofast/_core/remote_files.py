@@ -19,6 +19,7 @@ from .download_cache import DownloadBudget, DownloadCache, file_name
 from .operation import Begun
 from .progress import Progress
 from .remote_access import NATIVE, fsspec_of, normal, remote_file
+from .remote_folders import local_folder
 from .remote_listings import Known, url_files
 from .remote_operations import RemoteFile, RemoteState, RemoteTarget, download, probe
 from .shown_urls import is_url, shown
@@ -49,12 +50,17 @@ def local_files(value: Any) -> Any:
             spread.append(one)
             continue
         for each in braces(one):
+            if each.endswith("/") and not normal(each).startswith("http"):
+                spread.append(local_folder(each))
+                continue
             matching = url_files(each)
             known |= matching
             spread += matching
-    downloads = Downloads(known, known=known)
-    made = dict(zip(known, downloads.result(show=True), strict=True))
-    downloads.keep()
+    made: dict[str, str] = {}
+    if known:
+        downloads = Downloads(known, known=known)
+        made = dict(zip(known, downloads.result(show=True), strict=True))
+        downloads.keep()
     found = [made.get(one, one) if isinstance(one, str) else one for one in spread]
     return found[0] if isinstance(value, str) and len(found) == 1 else found
 

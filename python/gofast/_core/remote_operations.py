@@ -58,6 +58,15 @@ class RemoteObject(TypedDict):
     tag: str
 
 
+class RemoteFolder(TypedDict):
+    """Objects below a URL, and the folder where they are to lie; see remote.Folder."""
+
+    file: RemoteFile
+    folder: str
+    objects: list[RemoteObject]
+
+
 probe: Task[list[RemoteFile], list[RemoteState]] = Task("probe")
 download: Task[list[RemoteTarget], None] = Task("download")
 list_bucket: Task[RemoteListing, list[RemoteObject]] = Task("list")
+download_folder: Task[RemoteFolder, None] = Task("folder")
