@@ -39,6 +39,7 @@ var operations = map[string]func(ctx context.Context, t *task, config string) (a
 	"probe":        working(probeFiles),
 	"download":     working(download),
 	"list":         working(listBucket),
+	"upload":       working(upload),
 	"folder":       working(downloadFolder),
 	"place":        working(findRow),
 	"file_rows":    working(fileRows),

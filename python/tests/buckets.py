@@ -72,7 +72,7 @@ class _Request(http.server.BaseHTTPRequestHandler):
         asked = urlsplit(self.path)
         self.query = {name: one[0] for name, one in parse_qs(asked.query, keep_blank_values=True).items()}
         name, _, key = unquote(asked.path)[1:].partition("/")
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.body = body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         what = "list" if "list-type" in self.query else "part" if "partNumber" in self.query else "object"
         with self.bucket.lock:
             self.bucket.asked[f"{self.command} {what}"] += 1

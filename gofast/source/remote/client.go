@@ -189,7 +189,7 @@ func (c *client) ask(ctx context.Context, f *File, what call, read func(*http.Re
 		return f.errorf(errs.ErrNotFound, "no such file: the server says %s", f.status(answer))
 	case f.moved(answer):
 		return passing{cause: f.errorf(errs.ErrRead, "the bucket is in another region: %s", f.status(answer))}
-	case code == 409 || code == 429 || code == 500 || code == 502 || code == 503 || code == 504:
+	case (code == 409 && what.body != nil) || code == 429 || code == 500 || code == 502 || code == 503 || code == 504:
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
 		return passing{f.errorf(errs.ErrRead, "the server says %s", f.status(answer)), time.Duration(min(max(seconds, 0), 60)) * time.Second}
 	default:

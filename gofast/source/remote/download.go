@@ -20,6 +20,7 @@ type State struct {
 	Tag      string `json:"tag"`      // ETag, or ""
 	Modified string `json:"modified"` // Last-Modified, or ""
 	Whole    bool   `json:"whole"`    // one request for all of it
+	Told     string `json:"told"`     // what Upload.Told was, or ""
 }
 
 // unknown says that nobody sees whether two answers are of the same file: all of it must come in one.
@@ -58,7 +59,7 @@ func Probe(ctx context.Context, files []*File, options Options) ([]State, error)
 }
 
 func (f *File) state(answer *http.Response) (State, error) {
-	s := State{Tag: answer.Header.Get("ETag"), Modified: answer.Header.Get("Last-Modified")}
+	s := State{Tag: answer.Header.Get("ETag"), Modified: answer.Header.Get("Last-Modified"), Told: answer.Header.Get(told)}
 	s.Whole = answer.StatusCode == http.StatusOK || s.unknown()
 	given := answer.Header.Get("Content-Range")
 	var from, to int64

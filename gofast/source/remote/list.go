@@ -3,9 +3,6 @@ package remote
 import (
 	"context"
 	"encoding/xml"
-	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -101,20 +98,5 @@ func List(ctx context.Context, l *Listing, options Options) ([]Object, error) {
 
 func (c *client) page(ctx context.Context, f *File, query url.Values) (*answered, error) {
 	var page *answered
-	return page, c.repeat(ctx, func() (int64, error) {
-		return 0, c.ask(ctx, f, call{query: query}, func(answer *http.Response, body *stalling) error {
-			text, err := io.ReadAll(io.LimitReader(body, listing.page+1))
-			if err != nil {
-				return passing{cause: f.errorf(errs.ErrRead, "the connection ended early: %v", said(err, body))}
-			}
-			if int64(len(text)) > listing.page {
-				return f.errorf(errs.ErrLimit, "the server sends more than %d bytes for a page of a listing", listing.page)
-			}
-			page = &answered{}
-			if err := xml.Unmarshal(text, page); err != nil {
-				return f.errorf(errs.ErrRead, "the server's listing is not S3's: %.80s", fmt.Sprint(err))
-			}
-			return nil
-		})
-	})
+	return page, c.document(ctx, f, call{query: query}, func() any { page = &answered{}; return page })
 }

@@ -67,11 +67,11 @@ func TestListingsThatLie(t *testing.T) {
 		"the same page":       {errs.ErrRead, "no end", func(int) string { return head + more(1) + "</ListBucketResult>" }},
 		"no token":            {errs.ErrRead, "no end", func(int) string { return head + "<IsTruncated>true</IsTruncated></ListBucketResult>" }},
 		"a long key":          {errs.ErrRead, "65540 bytes", func(int) string { return head + object("a b/"+strings.Repeat("x", 1<<16)) + "</ListBucketResult>" }},
-		"a long page":         {errs.ErrLimit, "a page", func(int) string { return head + strings.Repeat("<x></x>", 1<<15) }},
-		"a truncated page":    {errs.ErrRead, "not S3's", func(int) string { return head + object("a b/c") + "<Cont" }},
-		"somebody else's":     {errs.ErrRead, "not S3's", func(int) string { return "<html></html>" }},
-		"nothing":             {errs.ErrRead, "not S3's", func(int) string { return "" }},
-		"an entity": {errs.ErrRead, "not S3's", func(int) string {
+		"a long page":         {errs.ErrLimit, "a page of XML", func(int) string { return head + strings.Repeat("<x></x>", 1<<15) }},
+		"a truncated page":    {errs.ErrRead, "XML is not S3's", func(int) string { return head + object("a b/c") + "<Cont" }},
+		"somebody else's":     {errs.ErrRead, "XML is not S3's", func(int) string { return "<html></html>" }},
+		"nothing":             {errs.ErrRead, "XML is not S3's", func(int) string { return "" }},
+		"an entity": {errs.ErrRead, "XML is not S3's", func(int) string {
 			return `<!DOCTYPE x [<!ENTITY e "ee">]>` + head + object("a b/&e;") + "</ListBucketResult>"
 		}},
 		"a negative size": {errs.ErrRead, "no sense", func(int) string {

@@ -256,7 +256,13 @@ def _found(url: str, file: RemoteFile | None, state: RemoteState | None) -> _Wan
         size = system.info(path)["size"]
         if size is None:
             raise errors.UnsupportedError(f"{shown(url)}: its length is not known: download it first")
-        known: RemoteState = {"size": int(size), "tag": str(system.ukey(path)), "modified": "", "whole": True}
+        known: RemoteState = {
+            "size": int(size),
+            "tag": str(system.ukey(path)),
+            "modified": "",
+            "whole": True,
+            "told": "",
+        }
     return _Wanted(url, None, known, file_name(url, known["size"], known["tag"]))
 
 

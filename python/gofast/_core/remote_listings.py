@@ -47,7 +47,7 @@ def state_of(found: RemoteObject) -> RemoteState | None:
     """What a listing says of an object; None: too little."""
     if not found["tag"]:
         return None
-    return {"size": found["size"], "tag": found["tag"], "modified": "", "whole": False}
+    return {"size": found["size"], "tag": found["tag"], "modified": "", "whole": False, "told": ""}
 
 
 def _of_bucket(url: str) -> Known:

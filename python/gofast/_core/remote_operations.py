@@ -32,6 +32,7 @@ class RemoteState(TypedDict):
     tag: str
     modified: str
     whole: bool
+    told: str
 
 
 class RemoteTarget(TypedDict):
@@ -66,7 +67,16 @@ class RemoteFolder(TypedDict):
     objects: list[RemoteObject]
 
 
+class RemoteUpload(TypedDict):
+    """A file, which object it becomes, and what that says of itself; see remote.Upload."""
+
+    file: RemoteFile
+    path: str
+    told: str
+
+
 probe: Task[list[RemoteFile], list[RemoteState]] = Task("probe")
 download: Task[list[RemoteTarget], None] = Task("download")
 list_bucket: Task[RemoteListing, list[RemoteObject]] = Task("list")
 download_folder: Task[RemoteFolder, None] = Task("folder")
+upload: Task[RemoteUpload, None] = Task("upload")
