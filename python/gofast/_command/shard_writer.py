@@ -20,10 +20,10 @@ _SMALLEST = 10**6
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
-    for what, value in ("SRC", given.src), ("DST", given.dst.removeprefix("s3://")):
+    in_bucket = given.dst.startswith("s3://")
+    for what, value in ("SRC", given.src), ("DST", "" if in_bucket else given.dst):
         if is_url(value) or value.startswith("file://"):
             raise errors.OptionError(f"{what} is a URL: give a folder here, and copy from or to the server")
-    in_bucket = given.dst.startswith("s3://")
     names, most = (BucketNames if in_bucket else ShardNames)(given.dst), bytes_of("--size", given.size)
     names.outside(given.src)
     if most < _SMALLEST:
