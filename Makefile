@@ -20,7 +20,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 .DEFAULT_GOAL := help
 .PHONY: help setup build test test-all test-full test-go test-race test-tsan faults test-asan test-python test-wheel test-integrations \
 	test-gpu fuzz soak bench bench-go compare bench-tables bench-images bench-strangers bench-warm bench-storage bench-far bench-scale bench-gpu gpu-kit bench-system check-figures \
-	lint lint-workflows format wheel demo docs article guides notebook clean \
+	lint lint-workflows format wheel demo demo-shards docs article guides notebook clean \
 	notices release try-release attach-release check-tag apt-aarch64 test-aarch64 wheel-aarch64 test-wheel-aarch64
 
 help: ## list the targets
@@ -116,8 +116,9 @@ test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYT
 	.venv-integrations/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
-test-integrations: build .venv-integrations/.stamp ## with the real Accelerate, transformers, datasets, webdataset, Lightning, Ray and torchdata (400 MB)
+test-integrations: build .venv-integrations/.stamp .venv-buckets/.stamp ## with the real Accelerate, transformers, datasets, webdataset, Lightning, Ray and torchdata (400 MB)
 	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/frameworks python/tests/loader/test_integrations.py python/tests/loader/test_ray.py python/tests/loader/test_torchdata.py python/tests/tables/test_text_cache.py python/tests/images/test_webdataset.py python/tests/images/test_tar_pictures.py python/tests/tools/test_shard.py $(ARGS)
+	.venv-buckets/bin/python -m pytest python/tests/remote/test_s3.py
 
 test-gpu: build ## the GPU path on a real GPU
 	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("there is no GPU here: make test-python runs the GPU path on a stand-in for the CUDA driver")'
@@ -290,6 +291,14 @@ test-wheel-aarch64: wheel-aarch64 $(AARCH64)/.stamp ## that wheel with torch, in
 demo: build ## train small CNNs on real digits and a folder of photographs, before and after
 	$(BIN)/python examples/demo.py
 	@echo "the command is $(BIN)/gofast: try $(BIN)/gofast doctor train.py with a script of yours"
+
+.venv-buckets/.stamp: python/requirements-buckets.txt $(VENV)/.stamp
+	$(call beside,.venv-buckets)
+	.venv-buckets/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+demo-shards: build .venv-buckets/.stamp ## a server of S3 on this machine: shard a folder of photographs into a bucket, and train from there
+	.venv-buckets/bin/python examples/demo_shards.py
 
 article: build ## from a naive Dataset to gofast, step by step, a minute (ARGS="--table my.parquet --pictures my/photos")
 	$(BIN)/python examples/article.py $(ARGS)

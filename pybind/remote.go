@@ -15,3 +15,18 @@ func probeFiles(ctx context.Context, _ *task, files []*remote.File) (any, error)
 func download(ctx context.Context, t *task, targets []*remote.Target) (any, error) {
 	return nil, remote.Download(ctx, targets, remote.Options{Progress: t.progress})
 }
+
+// downloadFolder brings objects of a bucket into a folder.
+func downloadFolder(ctx context.Context, t *task, f *remote.Folder) (any, error) {
+	return nil, remote.DownloadFolder(ctx, f, remote.Options{Progress: t.progress})
+}
+
+// upload makes an object of a file.
+func upload(ctx context.Context, t *task, u *remote.Upload) (any, error) {
+	return nil, remote.Send(ctx, u, remote.Options{Progress: t.progress})
+}
+
+// listBucket says what a bucket has.
+func listBucket(ctx context.Context, _ *task, l *remote.Listing) (any, error) {
+	return remote.List(ctx, l, remote.Options{})
+}

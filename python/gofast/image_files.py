@@ -44,7 +44,7 @@ class ImageFiles(VisionDataset):
     Args:
         paths: a folder, a pattern such as ``"photos/*.jpg"``, or an iterable of paths of files, such as a
             column of a table. The pictures of a folder or a pattern are sorted by path; a list keeps its
-            order. A pattern takes files of any extension.
+            order. A pattern takes files of any extension. The URL of a folder ends with a slash.
         labels: one label for each picture, or None: no labels. There are two ways to give them.
             By name: a mapping, or a pandas Series whose index holds names. A name is a path as it is given,
             a path within the folder, or a file's name alone if only one path ends with it. Each picture must

@@ -29,7 +29,7 @@ class ImageFolder(FolderDataset[Kind]):
     transforms run natively; the others run in Python, after a native decode.
 
     Args:
-        root: the folder of the classes.
+        root: the folder of the classes; or its URL, ``s3://bucket/train`` or one of fsspec's schemes.
         transform: called with a PIL image of mode RGB; a torchvision transform (v1 or v2), or any callable.
         target_transform: called with the class number.
         loader: called with a path, returns what transform takes. torchvision's ``default_loader`` and

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -23,10 +24,12 @@ type Options struct {
 	Stall    time.Duration           // without a byte for so long, a request is over; 0: 30 s
 	Pause    time.Duration           // before the first repetition; 0: 0.2 s
 	Progress func(done, total int64) // called by any goroutine; may be nil
+	flight   int                     // requests at a time; 0: inFlight
 }
 
 const (
-	inFlight = 16      // requests
+	inFlight = 16      // requests: more of their bytes than a line takes
+	inSmall  = 64      // for small files, where all is waiting
 	tries    = 8       // of a range, while they bring less than enough
 	enough   = 1 << 20 // bytes that were worth a request
 	patience = 30 * time.Second
@@ -47,6 +50,9 @@ func newClient(options Options) *client {
 	if options.Pause <= 0 {
 		options.Pause = 200 * time.Millisecond
 	}
+	if options.flight == 0 {
+		options.flight = inFlight
+	}
 	if options.Progress == nil {
 		options.Progress = func(_, _ int64) {}
 	}
@@ -62,7 +68,7 @@ var transport = &http.Transport{
 	DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 	TLSHandshakeTimeout: 10 * time.Second,
 	TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // a connection each, not HTTP/2's one
-	MaxIdleConnsPerHost: 2 * inFlight,
+	MaxIdleConnsPerHost: inSmall,
 	IdleConnTimeout:     30 * time.Second,
 	DisableCompression:  true,
 	ReadBufferSize:      64 << 10,
@@ -125,6 +131,18 @@ func (c *client) repeat(ctx context.Context, get func() (int64, error)) error {
 
 // get asks for bytes from..to-1, as long as the file has a validator. read gets an answer of status 200, 206 or 416.
 func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, read func(*http.Response, *stalling) error) error {
+	more := http.Header{}
+	if from < to {
+		more.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
+	}
+	if tag != "" && !strings.HasPrefix(tag, "W/") { // a weak one never matches
+		more.Set("If-Match", tag)
+	}
+	return c.ask(ctx, f, call{unsigned: more}, read)
+}
+
+// ask makes a request and looks at the status; read is for an answer of status 200, 204, 206 or 416.
+func (c *client) ask(ctx context.Context, f *File, what call, read func(*http.Response, *stalling) error) error {
 	if f.Proxy != "" {
 		proxy, err := url.Parse(f.Proxy)
 		if err != nil { // which has the password
@@ -134,19 +152,17 @@ func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, r
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r, err := f.request(ctx)
+	r, err := f.request(ctx, what)
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Accept-Encoding", "identity") // behind the signature, which proxies cannot break so
-	if from < to {
-		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
-	}
-	if tag != "" && !strings.HasPrefix(tag, "W/") { // a weak one never matches
-		r.Header.Set("If-Match", tag)
-	}
+	maps.Copy(r.Header, what.unsigned)
 	body := &stalling{timer: time.AfterFunc(c.Stall, cancel), wait: c.Stall}
 	defer body.timer.Stop()
+	if r.Body != nil {
+		r.Body = io.NopCloser(&stalling{r.Body, body.timer, body.wait})
+	}
 	answer, err := c.Do(r)
 	if err != nil {
 		failed := f.errorf(errs.ErrRead, "the server cannot be asked: %v", said(err, body))
@@ -161,18 +177,21 @@ func (c *client) get(ctx context.Context, f *File, from, to int64, tag string, r
 	defer answer.Body.Close()
 	body.Reader = answer.Body
 	switch code := answer.StatusCode; {
-	case code == 200 || code == 206 || code == 416:
+	case code == 200 || code == 204 || code == 206 || code == 416:
 		if coding := answer.Header.Get("Content-Encoding"); coding != "" && coding != "identity" && coding != "aws-chunked" {
 			return f.errorf(errs.ErrUnsupported, "the server sends it compressed by %q, though asked not to", coding)
 		}
 		return read(answer, body)
 	case code == 412:
+		if what.body != nil {
+			return f.errorf(errs.ErrChanged, "a file of this name is there")
+		}
 		return f.changed("")
 	case code == 404 || code == 410:
 		return f.errorf(errs.ErrNotFound, "no such file: the server says %s", f.status(answer))
 	case f.moved(answer):
 		return passing{cause: f.errorf(errs.ErrRead, "the bucket is in another region: %s", f.status(answer))}
-	case code == 429 || code == 500 || code == 502 || code == 503 || code == 504:
+	case (code == 409 && what.body != nil) || code == 429 || code == 500 || code == 502 || code == 503 || code == 504:
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
 		return passing{f.errorf(errs.ErrRead, "the server says %s", f.status(answer)), time.Duration(min(max(seconds, 0), 60)) * time.Second}
 	default:

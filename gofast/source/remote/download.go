@@ -22,6 +22,7 @@ type State struct {
 	Tag      string `json:"tag"`      // ETag, or ""
 	Modified string `json:"modified"` // Last-Modified, or ""
 	Whole    bool   `json:"whole"`    // one request for all of it
+	Told     string `json:"told"`     // what Upload.Told was, or ""
 }
 
 // unknown says that nobody sees whether two answers are of the same file: all of it must come in one.
@@ -44,7 +45,7 @@ const (
 func Probe(ctx context.Context, files []*File, options Options) ([]State, error) {
 	c := newClient(options)
 	states := make([]State, len(files))
-	return states, each(ctx, len(files), func(ctx context.Context, i int) error {
+	return states, each(ctx, c.flight, len(files), func(ctx context.Context, i int) error {
 		f := files[i]
 		return c.repeat(ctx, func() (int64, error) {
 			return 0, c.get(ctx, f, 0, 1, "", func(answer *http.Response, body *stalling) (err error) {
@@ -59,7 +60,7 @@ func Probe(ctx context.Context, files []*File, options Options) ([]State, error)
 }
 
 func (f *File) state(answer *http.Response) (State, error) {
-	s := State{Tag: answer.Header.Get("ETag"), Modified: answer.Header.Get("Last-Modified")}
+	s := State{Tag: answer.Header.Get("ETag"), Modified: answer.Header.Get("Last-Modified"), Told: answer.Header.Get(told)}
 	s.Whole = answer.StatusCode == http.StatusOK || s.unknown()
 	given := answer.Header.Get("Content-Range")
 	var from, to int64
@@ -89,7 +90,7 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 	var done atomic.Int64
 	var total int64
 	for _, t := range targets {
-		d, err := begin(t)
+		d, err := begin(t, 0)
 		if err != nil {
 			return err
 		}
@@ -109,7 +110,7 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 			}
 		}
 	}
-	return each(ctx, len(pieces), func(ctx context.Context, i int) error {
+	return each(ctx, c.flight, len(pieces), func(ctx context.Context, i int) error {
 		p := pieces[i]
 		err := c.bring(ctx, p, func(n int) { c.Progress(done.Add(int64(n)), total) })
 		if err == nil && p.of.left.Add(-1) == 0 {
@@ -130,8 +131,8 @@ type piece struct {
 	from, to int64
 }
 
-func begin(t *Target) (*download, error) {
-	file, err := os.OpenFile(t.Part, os.O_WRONLY, 0)
+func begin(t *Target, create int) (*download, error) {
+	file, err := os.OpenFile(t.Part, os.O_WRONLY|create, 0o666)
 	if err == nil {
 		err = file.Truncate(t.Size)
 	}
@@ -233,12 +234,12 @@ func (d *download) check(answer *http.Response, at, to int64) error {
 }
 
 // each calls work for 0..n-1, some beside each other, until one fails.
-func each(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
+func each(ctx context.Context, flight, n int, work func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(n, inFlight) {
+	for range min(n, flight) {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				if err := guarded(ctx, i, work); err != nil {

@@ -7,6 +7,8 @@ package remote
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -55,8 +57,17 @@ func (f *File) errorf(kind error, format string, args ...any) *errs.Error {
 	return errs.New(kind, "download", fmt.Sprintf(format, args...)).At(f.Name())
 }
 
-// request is one for the whole file.
-func (f *File) request(ctx context.Context) (*http.Request, error) {
+// call is what is asked of a server: GET of the whole file, if nothing else is said.
+type call struct {
+	method   string
+	query    url.Values
+	signed   http.Header
+	unsigned http.Header       // what proxies may change
+	body     *io.SectionReader // to be read twice
+}
+
+// request is one for the file, or with a query of S3 for its bucket, if it has no key.
+func (f *File) request(ctx context.Context, what call) (*http.Request, error) {
 	isS3 := strings.HasPrefix(f.URL, "s3://")
 	address, region := f.URL, f.S3.Region
 	if other := f.region.Load(); other != nil {
@@ -64,11 +75,11 @@ func (f *File) request(ctx context.Context) (*http.Request, error) {
 	}
 	if isS3 {
 		var err error
-		if address, err = f.S3.address(f.URL, region); err != nil {
+		if address, err = f.S3.address(f.URL, region, what.query.Has("list-type")); err != nil {
 			return nil, f.errorf(errs.ErrConfig, "%v", err)
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	r, err := http.NewRequestWithContext(ctx, what.method, address, nil)
 	if err != nil {
 		what := "this" // the cause would have the whole of it
 		if isS3 {
@@ -76,19 +87,32 @@ func (f *File) request(ctx context.Context) (*http.Request, error) {
 		}
 		return nil, f.errorf(errs.ErrConfig, "%s is no URL", what)
 	}
+	if what.query != nil {
+		r.URL.RawQuery = what.query.Encode()
+	}
+	maps.Copy(r.Header, what.signed)
+	hash := noBody
+	if what.body != nil {
+		if hash, err = carry(r, what.body); err != nil {
+			return nil, f.errorf(errs.ErrRead, "what is to be sent cannot be read: %v", err)
+		}
+	}
 	if isS3 && f.S3.Key != "" {
-		err = f.S3.sign(ctx, r, region, time.Now())
+		err = f.S3.sign(ctx, r, hash, region, time.Now())
 	}
 	return r, err
 }
 
-// address is that of an object: by the host's name at AWS, by the path elsewhere.
-func (s S3) address(object, region string) (string, error) {
+// address is that of an object or a bucket: by the host's name at AWS, by the path elsewhere.
+func (s S3) address(object, region string, whole bool) (string, error) {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(object, "s3://"), "/")
-	if bucket == "" || key == "" || strings.ContainsAny(bucket, "?#@:%\\") {
+	if bucket == "" || (key == "" && !whole) || strings.ContainsAny(bucket, "?#@:%\\") {
 		return "", fmt.Errorf("give s3://bucket/key")
 	}
 	path := "/" + escaped(key)
+	if whole {
+		path = ""
+	}
 	if s.Endpoint != "" {
 		return strings.TrimSuffix(s.Endpoint, "/") + "/" + bucket + path, nil
 	}
@@ -111,9 +135,9 @@ func escaped(key string) string {
 	return strings.Join(parts, "/")
 }
 
-func (s S3) sign(ctx context.Context, r *http.Request, region string, now time.Time) error {
-	r.Header.Set("X-Amz-Content-Sha256", noBody)
+func (s S3) sign(ctx context.Context, r *http.Request, hash, region string, now time.Time) error {
+	r.Header.Set("X-Amz-Content-Sha256", hash)
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // it is escaped
 	as := aws.Credentials{AccessKeyID: s.Key, SecretAccessKey: s.Secret, SessionToken: s.Token}
-	return signer.SignHTTP(ctx, as, r, noBody, "s3", region, now)
+	return signer.SignHTTP(ctx, as, r, hash, "s3", region, now)
 }

@@ -263,7 +263,7 @@ func TestSignature(t *testing.T) {
 	s3 := S3{Key: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", Region: "us-east-1"}
 	r := httptest.NewRequest(http.MethodGet, "https://examplebucket.s3.amazonaws.com/test.txt", nil)
 	r.Header.Set("Range", "bytes=0-9")
-	if err := s3.sign(t.Context(), r, s3.Region, time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC)); err != nil {
+	if err := s3.sign(t.Context(), r, noBody, s3.Region, time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	want := "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, " +
@@ -280,7 +280,7 @@ func TestAddressesOfObjects(t *testing.T) {
 		{"s3://bkt/ä?#", "x", "http://localhost:9000/", "http://localhost:9000/bkt/%C3%A4%3F%23"},
 		{"s3://bkt", "x", "", ""}, {"s3:///key", "x", "", ""}, {"s3://evil@host/key", "x", "", ""},
 	} {
-		got, err := S3{Endpoint: c.endpoint}.address(c.object, c.region)
+		got, err := S3{Endpoint: c.endpoint}.address(c.object, c.region, false)
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s is %q, %v", c.object, got, err)
 		}
@@ -294,7 +294,7 @@ func TestRegions(t *testing.T) {
 	if !f.moved(answer) || f.moved(answer) {
 		t.Error("not moved, or twice to the same region")
 	}
-	r, err := f.request(t.Context())
+	r, err := f.request(t.Context(), call{})
 	if err != nil || r.URL.Host != "bkt.s3.eu-west-1.amazonaws.com" || !strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/s3/") {
 		t.Errorf("%v, %v", r, err)
 	}

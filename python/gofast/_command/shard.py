@@ -16,7 +16,8 @@ __features__.
 A shard gets its name when it is complete. After an interruption, the same command goes on: complete
 shards stay. It refuses to mix shards if a picture has changed since, by size and time, or if the options
 are others. DST has braces where the shard's number stands, {} or, with zeros before it, {:06d}; a second
-pair is how many there are."""
+pair is how many there are. In a bucket, s3://bucket/train-{:06d}.tar, a shard is complete or not there, too;
+keys and endpoint are those of the AWS tools."""
 
 
 def add(parsers: output.Parsers) -> None:
@@ -28,10 +29,13 @@ def add(parsers: output.Parsers) -> None:
         "write a folder of classes as WebDataset's tar files or Parquet",
         _DESCRIPTION,
         """gofast shard photos/train out/train-{:06d}.tar --size 256MB --shuffle 0
-gofast shard photos/train out/train-{:05d}-of-{:05d}.parquet --size 500MB --verify""",
+gofast shard photos/train out/train-{:05d}-of-{:05d}.parquet --size 500MB --verify
+gofast shard photos/train s3://bucket/train-{:06d}.tar --shuffle 0""",
     )
     parser.add_argument("src", metavar="SRC", help="the folder, with a folder for each class")
-    parser.add_argument("dst", metavar="DST", help="the names: train-{:06d}.tar, train-{:05d}.parquet")
+    parser.add_argument(
+        "dst", metavar="DST", help="the names: train-{:06d}.tar, s3://bucket/train-{:05d}.parquet"
+    )
     parser.add_argument(
         "--size", metavar="BYTES", default="256MB", help="of a shard, at most (default: 256MB)"
     )

@@ -9,12 +9,12 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from .. import errors
-from .._core.atomic_files import locked_now, writing
+from .._core.atomic_files import locked_now, replaced, writing
 from .._core.permutation import Permutation
 from .._core.progress import Progress
 from .._core.regular_files import regular_file, regular_stream
@@ -210,8 +210,19 @@ class ShardNames:
         """The paths of so many shards."""
         return [os.path.join(self._folder, self._last.format(number, count)) for number in range(count)]
 
-    def others(self, paths: list[str]) -> list[str]:
-        """What is there, would be read as another shard, and is none of these."""
+    @contextlib.contextmanager
+    def writing(self, path: str, features: str) -> Iterator[BinaryIO]:
+        """A shard's file, which has its name when the block has ended."""
+        with replaced(path) as file:
+            yield file
+
+    def entries(self) -> dict[str, int]:
+        """What is there, and how many bytes."""
+        with os.scandir(self._folder or ".") as every:
+            return {entry.name: entry.stat(follow_symlinks=False).st_size for entry in every}
+
+    def shards(self) -> dict[str, int]:
+        """What is there and would be read as a shard, and how many bytes."""
         name = re.compile(r"\d+".join(map(re.escape, self._parts)))
-        there = {entry for entry in os.listdir(self._folder or ".") if name.fullmatch(entry)}
-        return sorted(there - {os.path.basename(path) for path in paths})
+        there = self.entries()
+        return {entry: there[entry] for entry in sorted(there) if name.fullmatch(entry)}

@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterator
 
 from .. import errors
-from .._core.atomic_files import replaced
 from .._core.progress import Progress
 from .._core.shown_urls import is_url
 from .._core.units import bytes_of, many, size
 from . import output
+from .shard_bucket import BucketNames
 from .shard_forms import Form, form_of, is_whole
 from .shard_plan import ShardNames, ShardPicture, ShardPlan
 
@@ -20,10 +20,11 @@ _SMALLEST = 10**6
 
 def run(given: argparse.Namespace) -> int:
     """Runs it."""
-    for what, value in ("SRC", given.src), ("DST", given.dst):
+    in_bucket = given.dst.startswith("s3://")
+    for what, value in ("SRC", given.src), ("DST", "" if in_bucket else given.dst):
         if is_url(value) or value.startswith("file://"):
             raise errors.OptionError(f"{what} is a URL: give a folder here, and copy from or to the server")
-    names, most = ShardNames(given.dst), bytes_of("--size", given.size)
+    names, most = (BucketNames if in_bucket else ShardNames)(given.dst), bytes_of("--size", given.size)
     names.outside(given.src)
     if most < _SMALLEST:
         raise errors.OptionError(f"--size {given.size}: a shard has at least {size(_SMALLEST)}")
@@ -38,7 +39,7 @@ def run(given: argparse.Namespace) -> int:
         written = _write(plan, form, paths, names)
         if given.verify:
             _verify(plan, form, paths)
-        total = sum(map(os.path.getsize, paths))
+        total = sum(names.shards().values())
     count, kept = len(plan.order), len(paths) - written
     if given.json:
         skipped = [{"path": error.path, "reason": str(error)} for error in plan.skipped]
@@ -55,17 +56,24 @@ def run(given: argparse.Namespace) -> int:
 
 def _write(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> int:
     """Writes what is not there yet. Returns how many shards."""
-    missing = [shard for shard, path in enumerate(paths) if not os.path.lexists(path)]
+    there = names.shards()
+    missing = [shard for shard, path in enumerate(paths) if os.path.basename(path) not in there]
     for shard in sorted({*range(len(paths))} - {*missing}):
-        if not is_whole(form, paths[shard], _features(plan, form, shard), plan.samples_in_tar(shard)):
+        features = _features(plan, form, shard)
+        if isinstance(names, BucketNames):
+            whole = names.is_whole(paths[shard], features)
+        else:
+            whole = is_whole(form, paths[shard], features, plan.samples_in_tar(shard))
+        if not whole:
             raise _others(paths[shard])
-    for name in names.others(paths):
+    for name in sorted({*there} - {*map(os.path.basename, paths)}):
         raise _others(os.path.join(os.path.dirname(paths[0]), name))
     done = plan.total - sum(map(plan.bytes_of, missing))
     with Progress(f"writing {many(len(paths), 'shard')}") as progress:
         for shard in missing:
-            with replaced(paths[shard]) as file:
-                form.write(file, _features(plan, form, shard), _counted(plan, shard, done, progress))
+            features = _features(plan, form, shard)
+            with names.writing(paths[shard], features) as file:
+                form.write(file, features, _counted(plan, shard, done, progress))
             done += plan.bytes_of(shard)
     return len(missing)
 

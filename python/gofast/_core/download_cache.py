@@ -17,12 +17,13 @@ import json
 import os
 import random
 import re
+import shutil
 import stat
 import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from .. import errors
@@ -36,6 +37,7 @@ _FOLDER, _LIMIT = "GOFAST_DOWNLOADS", "GOFAST_DOWNLOADS_LIMIT"  # for spawned wo
 _NAME = re.compile(r"[0-9a-f]{32}-")
 _SINCE = float(os.environ.setdefault("GOFAST_DOWNLOADS_SINCE", repr(time.time())))  # or a parent's
 _USES = 1 << 16  # times in the file of locks
+FOLDER_SIZE = ".size"  # a file in a folder of downloads, as long as they are together, and empty
 _PATIENCE = 60  # seconds for which a download may write nothing
 
 
@@ -160,12 +162,21 @@ class DownloadCache:
         finally:
             os.close(fd)
 
-    def reserve(self, asked: Sequence[tuple[str, int, int]], ahead: bool = False, epoch: float = 0.0) -> int:
+    def reserve(
+        self,
+        asked: Sequence[tuple[str, int, int]],
+        ahead: bool = False,
+        epoch: float = 0.0,
+        allocate: Callable[[int, int], OSError | None] | None = None,
+    ) -> int:
         """Gives the files of (URL, descriptor, size) their sizes, the first ones at least: to how many.
 
         Where that is too much, others go that nobody uses. Which ones is drawn: the oldest would be wanted
         next in an epoch over more than fits. Those go last that were read since this process began, and not
         since the time `epoch`, when its epoch began: they are still to come. For what comes ahead they stay.
+
+        Args:
+            allocate: gives a descriptor its bytes on the disk, or says why not; None: `_allocated`.
 
         Raises:
             LimitError: what is in use leaves too little for the first.
@@ -175,7 +186,7 @@ class DownloadCache:
             left = [
                 entry
                 for entry in os.scandir(self.folder)
-                if _NAME.match(entry.name) and entry.is_file(follow_symlinks=False)
+                if _NAME.match(entry.name) and not entry.is_symlink()
             ]
             random.Random().shuffle(left)
             times = os.pread(lock, 8 * _USES, 0).ljust(8 * _USES, b"\0")
@@ -193,7 +204,7 @@ class DownloadCache:
                     said = f"{shown(url)}: its {exact(size)} do not fit beside what is in use"
                     raise self._too_much(said, over).at(path=shown(url))
                 there = self.limit + over
-                while (full := _allocated(fd, size)) is not None:
+                while (full := (allocate or _allocated)(fd, size)) is not None:
                     disk = os.statvfs(self.folder)
                     more = max(size - disk.f_bavail * disk.f_frsize, 1)
                     gone = _removed(unused, more) if full.errno in (errno.ENOSPC, errno.EDQUOT) else 0
@@ -239,7 +250,7 @@ class DownloadCache:
                         os.close(fd)
         return False
 
-    def check(self, url: str, size: int) -> None:
+    def check(self, url: str, size: int, else_: str = "") -> None:
         """Whether files of so many bytes, one of which is at the URL, can be there at the same time.
 
         Raises:
@@ -247,12 +258,12 @@ class DownloadCache:
         """
         if size > self.limit:
             said = f"{shown(url)}: {exact(size)} are asked for together"
-            raise self._too_much(said, size - self.limit).at(path=shown(url))
+            raise self._too_much(said, size - self.limit, else_).at(path=shown(url))
 
-    def _too_much(self, said: str, over: int) -> errors.LimitError:
+    def _too_much(self, said: str, over: int, else_: str = "") -> errors.LimitError:
         return errors.LimitError(
             f"{said}, and downloads in {self.folder} are limited to {exact(self.limit)}: "
-            f"raise cache_limit= by {exact(over)}"
+            f"raise cache_limit= by {exact(over)}{else_}"
         )
 
     @contextlib.contextmanager
@@ -278,8 +289,22 @@ def _removed(unused: Iterator[os.DirEntry[str]], needed: int) -> int:
         return 0
     for entry in going:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(entry.path)
+            if entry.is_dir(follow_symlinks=False):
+                _remove_folder(entry.path)
+            else:
+                os.unlink(entry.path)
     return gain
+
+
+def _remove_folder(path: str) -> None:
+    """It is no whole one from the first moment on, and has its size to the last."""
+    gone = f"{path}-{random.randrange(1 << 60):x}.part"
+    os.rename(path, gone)
+    with os.scandir(gone) as every:
+        for entry in every:
+            if entry.name != FOLDER_SIZE:
+                shutil.rmtree(entry.path)
+    shutil.rmtree(gone)
 
 
 def _allocated(fd: int, size: int) -> OSError | None:
@@ -317,6 +342,8 @@ def _locking(fd: int, kind: int, byte: int, wait: bool = False) -> bool:
 
 def _size(entry: os.DirEntry[str]) -> int:
     try:
+        if entry.is_dir(follow_symlinks=False):
+            return os.stat(os.path.join(entry.path, FOLDER_SIZE)).st_size
         return entry.stat(follow_symlinks=False).st_size
     except FileNotFoundError:
         return 0

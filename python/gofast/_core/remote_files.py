@@ -5,14 +5,12 @@ The core asks servers of HTTP and S3, several at a time; any other scheme is the
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from .. import errors
 from .atomic_files import locked_now, writing
@@ -20,19 +18,22 @@ from .braces import braces
 from .download_cache import DownloadBudget, DownloadCache, file_name
 from .operation import Begun
 from .progress import Progress
+from .remote_access import NATIVE, fsspec_of, normal, remote_file
+from .remote_folders import local_folder
+from .remote_listings import Known, url_files
 from .remote_operations import RemoteFile, RemoteState, RemoteTarget, download, probe
-from .s3_access import s3_access
 from .shown_urls import is_url, shown
 from .units import many
 
-_NATIVE = ("http://", "https://", "s3://")
 _TOGETHER = 64  # files, of which each has two descriptors
 _START = os.urandom(8).hex()  # the version, for this process and its forks, of what has none
 _WAIT = 0.05  # seconds between looks at what another process downloads
 
 
 def local_files(value: Any) -> Any:
-    """A path or a list of them, in which local files stand for URLs. A URL may have bash's braces.
+    """A path or a list of them, in which local files stand for URLs.
+
+    These may be patterns, and have bash's braces.
 
     This process keeps the files from being removed, until it ends.
 
@@ -42,16 +43,24 @@ def local_files(value: Any) -> Any:
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, (list, tuple)) or not any(map(is_url, given)):
         return value
-    spread = [each for one in given for each in (braces(one) if is_url(one) else [one])]
-    for url in filter(is_url, spread):
-        if "*" in url:
-            raise errors.OptionError(
-                f"{shown(url)}: no server lists its files: give braces, or a list of URLs"
-            )
-    urls = [*dict.fromkeys(filter(is_url, spread))]
-    downloads = Downloads(urls)
-    made = dict(zip(urls, downloads.result(show=True), strict=True))
-    downloads.keep()
+    known: Known = {}
+    spread: list[Any] = []
+    for one in given:
+        if not is_url(one):
+            spread.append(one)
+            continue
+        for each in braces(one):
+            if each.endswith("/") and not normal(each).startswith("http"):
+                spread.append(local_folder(each))
+                continue
+            matching = url_files(each)
+            known |= matching
+            spread += matching
+    made: dict[str, str] = {}
+    if known:
+        downloads = Downloads(known, known=known)
+        made = dict(zip(known, downloads.result(show=True), strict=True))
+        downloads.keep()
     found = [made.get(one, one) if isinstance(one, str) else one for one in spread]
     return found[0] if isinstance(value, str) and len(found) == 1 else found
 
@@ -88,12 +97,20 @@ class Downloads:
         OptionError: a URL, or what the environment says of S3, makes no sense.
     """
 
-    def __init__(self, urls: Iterable[str], budget: DownloadBudget | None = None, epoch: float = 0.0) -> None:
+    def __init__(
+        self,
+        urls: Iterable[str],
+        budget: DownloadBudget | None = None,
+        epoch: float = 0.0,
+        known: Known | None = None,
+    ) -> None:
         self._epoch = epoch
-        self._urls = [_normal(url) for url in urls]
+        self._urls = [normal(url) for url in urls]
+        self._known = {url: state for url, state in (known or {}).items() if state}  # by a listing
         self._cache = DownloadCache(budget or DownloadBudget.of())
-        self._native = {url: _remote(url) for url in self._urls if url.startswith(_NATIVE)}
-        self._probe = probe.begin([*self._native.values()], None) if self._native else None
+        self._native = {url: remote_file(url) for url in self._urls if url.startswith(NATIVE)}
+        self._asked = [url for url in self._native if url not in self._known]
+        self._probe = probe.begin([self._native[url] for url in self._asked], None) if self._asked else None
         self._wanted: list[_Wanted] | None = None
         self._claimed: list[tuple[str, bool]] = []  # names, and whether ahead
         self._kept = False
@@ -185,7 +202,8 @@ class Downloads:
         if self._failed is not None:
             raise self._failed
         if self._wanted is None:
-            states = dict(zip(self._native, self._probe.result() if self._probe else (), strict=True))
+            probed = self._probe.result() if self._probe else ()
+            states = self._known | dict(zip(self._asked, probed, strict=True))
             found = [_found(url, self._native.get(url), states.get(url)) for url in self._urls]
             self._probe = None
             self._cache.check(self._urls[0], _bytes(found))
@@ -255,50 +273,26 @@ def _dropped(part: str, fd: int) -> None:
     os.close(fd)
 
 
-def _remote(url: str) -> RemoteFile:
-    import urllib.request  # 20 ms, for who has URLs
-
-    s3 = url.startswith("s3:")
-    access = s3_access() if s3 else {}
-    try:
-        host = urlsplit(url).hostname
-        asked = urlsplit(access.get("endpoint") or url)
-        _ = asked.scheme == "s3" or asked.port
-    except ValueError:  # whose text may have a part of the password
-        name = "the endpoint of S3" if s3 else shown(url)
-        raise errors.OptionError(f"{name} is no URL") from None
-    if not host:
-        raise errors.OptionError(f"{shown(url)!r} is no URL: it names no {'bucket' if s3 else 'host'}")
-    scheme = "https" if asked.scheme == "s3" else asked.scheme
-    place = asked.netloc.rpartition("@")[2]
-    inside = urllib.request.proxy_bypass(place)  # type: ignore[attr-defined, unused-ignore]
-    proxy = "" if inside else urllib.request.getproxies().get(scheme, "")
-    if proxy and "://" not in proxy:
-        proxy = "http://" + proxy
-    return {"url": url, "proxy": proxy, "s3": access}
-
-
-def _normal(url: str) -> str:
-    """The scheme in small letters; without a fragment, which is no server's."""
-    scheme, _, rest = url.partition("://")
-    scheme = scheme.lower()
-    return f"{scheme}://{rest.partition('#')[0] if scheme in ('http', 'https') else rest}"
-
-
 def _found(url: str, file: RemoteFile | None, state: RemoteState | None) -> _Wanted:
     if file is not None and state is not None:
         version = state["tag"] or state["modified"] or _START
         return _Wanted(url, file, state, file_name(url, state["size"], version))
-    with _fsspec(url) as (system, path):
+    with fsspec_of(url) as (system, path):
         size = system.info(path)["size"]
         if size is None:
             raise errors.UnsupportedError(f"{shown(url)}: its length is not known: download it first")
-        known: RemoteState = {"size": int(size), "tag": str(system.ukey(path)), "modified": "", "whole": True}
+        known: RemoteState = {
+            "size": int(size),
+            "tag": str(system.ukey(path)),
+            "modified": "",
+            "whole": True,
+            "told": "",
+        }
     return _Wanted(url, None, known, file_name(url, known["size"], known["tag"]))
 
 
 def _get(wanted: _Wanted, path: str) -> None:
-    with _fsspec(wanted.url) as (system, remote):
+    with fsspec_of(wanted.url) as (system, remote):
         system.get_file(remote, path + ".part")
     came = os.path.getsize(path + ".part")
     if came != wanted.state["size"]:
@@ -308,26 +302,3 @@ def _get(wanted: _Wanted, path: str) -> None:
     with open(path + ".part", "rb") as file:
         os.fsync(file.fileno())  # a loss of power must not leave a file of zeros
     os.rename(path + ".part", path)
-
-
-@contextlib.contextmanager
-def _fsspec(url: str) -> Iterator[tuple[Any, str]]:
-    """The file system of a URL, and the file's name there. Its errors are ours."""
-    try:
-        from fsspec.core import url_to_fs  # type: ignore[import-untyped, unused-ignore]
-
-        yield url_to_fs(url)
-    except errors.GofastError:
-        raise
-    except Exception as error:
-        kind: type[errors.GofastError] = errors.ReadError
-        why = ""
-        if isinstance(error, FileNotFoundError):
-            kind, why = errors.NotFoundError, "no such file: "
-        elif isinstance(error, (ImportError, ValueError)):  # no package for it, or nobody knows the protocol
-            kind = errors.UnsupportedError
-            why = "only http(s): and s3: are read without fsspec and its package for them: "
-        name = shown(url)
-        plain = name == url  # else its text may have the secret, and its traceback too
-        said = f"{name}: {why}{error if plain else type(error).__name__}"
-        raise kind(said).at(path=name) from (error if plain else None)

@@ -32,6 +32,7 @@ class RemoteState(TypedDict):
     tag: str
     modified: str
     whole: bool
+    told: str
 
 
 class RemoteTarget(TypedDict):
@@ -43,5 +44,39 @@ class RemoteTarget(TypedDict):
     path: str
 
 
+class RemoteListing(TypedDict):
+    """A bucket, and what its keys begin with; see remote.Listing."""
+
+    file: RemoteFile
+    flat: bool
+
+
+class RemoteObject(TypedDict):
+    """One of a bucket's; see remote.Object."""
+
+    key: str
+    size: int
+    tag: str
+
+
+class RemoteFolder(TypedDict):
+    """Objects below a URL, and the folder where they are to lie; see remote.Folder."""
+
+    file: RemoteFile
+    folder: str
+    objects: list[RemoteObject]
+
+
+class RemoteUpload(TypedDict):
+    """A file, which object it becomes, and what that says of itself; see remote.Upload."""
+
+    file: RemoteFile
+    path: str
+    told: str
+
+
 probe: Task[list[RemoteFile], list[RemoteState]] = Task("probe")
 download: Task[list[RemoteTarget], None] = Task("download")
+list_bucket: Task[RemoteListing, list[RemoteObject]] = Task("list")
+download_folder: Task[RemoteFolder, None] = Task("folder")
+upload: Task[RemoteUpload, None] = Task("upload")

@@ -11,6 +11,8 @@ from typing import Any
 from .. import errors
 from .._core.arguments import checked
 from .._core.picture_operations import Scan
+from .._core.remote_folders import local_folder
+from .._core.shown_urls import is_url
 from .._loader.batch_types import Kind
 from .._loader.classes import Classes, in_order, numbered, unknown
 from . import torchvision_datasets
@@ -63,6 +65,12 @@ class FolderDataset(VisionDataset[Kind]):
     ) -> None:
         self.root = os.path.expanduser(root) if isinstance(root, str) else root
         self.extensions = extensions
+        if isinstance(root, str) and is_url(root):
+            own = is_valid_file is not None or not (
+                _is(self.find_classes, FolderDataset.find_classes)
+                and _is(self.make_dataset, FolderDataset.make_dataset)
+            )
+            self.root = local_folder(root, None if own else extensions)
         kept = None if index is None else os.fspath(index)
         listing = self._scan(is_valid_file, allow_empty, kept, self._numbered(classes))
         if classes is not None:

@@ -17,6 +17,8 @@ from torch.utils.data import IterableDataset, get_worker_info
 from .. import errors
 from .._core.braces import braces
 from .._core.patterns import is_pattern, matching
+from .._core.remote_listings import url_files
+from .._core.shown_urls import is_url
 
 Shard = dict[str, Any]  # {"url": ...}
 
@@ -67,6 +69,9 @@ def expand_urls(urls: str) -> list[str]:
             if before == url:
                 break
         for each in braces(url):
+            if is_url(each):
+                found += url_files(each)
+                continue
             files = matching(each) if is_pattern(each) and not _SCHEME.match(each) else [each]
             if not files:
                 raise errors.NotFoundError(f"{each}: no file matches the pattern").at(path=each)

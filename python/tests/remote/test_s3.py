@@ -10,7 +10,10 @@ import pytest
 
 import gofast
 from gofast import errors
-from gofast._core.remote_operations import S3Access
+from gofast._core.remote_access import remote_file
+from gofast._core.remote_files import local_files
+from gofast._core.remote_listings import url_files
+from gofast._core.remote_operations import S3Access, probe, upload
 from gofast._core.s3_access import _session, s3_access
 from served import serving
 
@@ -94,7 +97,7 @@ def test_an_object_is_asked_for_by_its_path_and_signed(key: str, monkeypatch: py
         assert (f"Credential={key}/" in signature and "/eu-x-1/s3/" in signature) if key else signature == ""
 
 
-def test_a_bucket_of_moto(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_of_moto(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = pytest.importorskip("moto.server")
     boto3 = pytest.importorskip("boto3")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -108,6 +111,22 @@ def test_a_bucket_of_moto(monkeypatch: pytest.MonkeyPatch) -> None:
         client.create_bucket(Bucket="bkt")
         client.put_object(Bucket="bkt", Key="a b/t.csv", Body=CSV)
         assert len(gofast.TableDataset("s3://bkt/a b/t.csv", label="label")) == 2
+        client.put_object(Bucket="bkt", Key="a b/ä+.csv", Body=CSV)
+        client.put_object(Bucket="bkt", Key="a b/in/t.csv", Body=CSV)
+        assert [*url_files("s3://bkt/a b/*.csv")] == ["s3://bkt/a b/t.csv", "s3://bkt/a b/ä+.csv"]
+        assert len(gofast.TableDataset("s3://bkt/a b/*.csv", label="label")) == 4
+        (alone / "big").write_bytes(os.urandom(66 << 20))  # two parts
+        sent = {"path": str(alone / "big"), "told": "pictures"}
+        upload({"file": remote_file("s3://bkt/up/b ä+.bin"), **sent})
+        assert Path(local_files("s3://bkt/up/*")).read_bytes() == (alone / "big").read_bytes()
+        assert probe([remote_file("s3://bkt/up/b ä+.bin")])[0]["told"] == "pictures"
+        (alone / "big").write_bytes(CSV)
+        upload({"file": remote_file("s3://bkt/up/small"), **sent})
+        assert Path(local_files("s3://bkt/up/small")).read_bytes() == CSV
+        with pytest.raises(errors.ChangedError, match="is there"):
+            upload({"file": remote_file("s3://bkt/up/small"), **sent})
+        with pytest.raises(errors.NotFoundError, match="NoSuchBucket"):
+            gofast.TableDataset("s3://another/*.csv")
         with pytest.raises(errors.NotFoundError, match="NoSuchKey"):
             gofast.TableDataset("s3://bkt/none.csv")
     finally:

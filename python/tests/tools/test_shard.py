@@ -264,7 +264,7 @@ def test_wrong_options(
     ):  # fmt: skip
         assert run(photos, tmp_path / line[0], *line[1:]) == 2, line
     assert run(photos, tmp_path / "photos2" / TAR, "--size", "1MB") == 0
-    for src, dst in ((photos, "s3://b/t-{}.tar"), ("https://a/b", TAR), (photos, "file:///b/t-{}.tar")):
+    for src, dst in ((photos, "gs://b/t-{}.tar"), ("https://a/b", TAR), (photos, "file:///b/t-{}.tar")):
         assert run(src, dst) == 2 and "is a URL" in capsys.readouterr().err
     assert not [*Path().glob("*:*")]
     with pytest.raises(SystemExit):

@@ -1,0 +1,73 @@
+"""Who is asked for a URL: a server of HTTP or S3 by the core, any other by the user's own fsspec."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from .. import errors
+from .remote_operations import RemoteFile
+from .s3_access import s3_access
+from .shown_urls import shown
+
+NATIVE = ("http://", "https://", "s3://")
+
+
+def remote_file(url: str) -> RemoteFile:
+    """How the core reaches it.
+
+    Raises:
+        OptionError: it, or what the environment says of S3, makes no sense.
+    """
+    import urllib.request  # 20 ms, for who has URLs
+
+    s3 = url.startswith("s3:")
+    access = s3_access() if s3 else {}
+    try:
+        host = urlsplit(url).hostname
+        asked = urlsplit(access.get("endpoint") or url)
+        _ = asked.scheme == "s3" or asked.port
+    except ValueError:  # whose text may have a part of the password
+        name = "the endpoint of S3" if s3 else shown(url)
+        raise errors.OptionError(f"{name} is no URL") from None
+    if not host:
+        raise errors.OptionError(f"{shown(url)!r} is no URL: it names no {'bucket' if s3 else 'host'}")
+    scheme = "https" if asked.scheme == "s3" else asked.scheme
+    place = asked.netloc.rpartition("@")[2]
+    inside = urllib.request.proxy_bypass(place)  # type: ignore[attr-defined, unused-ignore]
+    proxy = "" if inside else urllib.request.getproxies().get(scheme, "")
+    if proxy and "://" not in proxy:
+        proxy = "http://" + proxy
+    return {"url": url, "proxy": proxy, "s3": access}
+
+
+def normal(url: str) -> str:
+    """The scheme in small letters; without a fragment, which is no server's."""
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    return f"{scheme}://{rest.partition('#')[0] if scheme in ('http', 'https') else rest}"
+
+
+@contextlib.contextmanager
+def fsspec_of(url: str) -> Iterator[tuple[Any, str]]:
+    """The file system of a URL, and the file's name there. Its errors are ours."""
+    try:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped, unused-ignore]
+
+        yield url_to_fs(url)
+    except errors.GofastError:
+        raise
+    except Exception as error:
+        kind: type[errors.GofastError] = errors.ReadError
+        why = ""
+        if isinstance(error, FileNotFoundError):
+            kind, why = errors.NotFoundError, "no such file: "
+        elif isinstance(error, (ImportError, ValueError)):  # no package for it, or nobody knows the protocol
+            kind = errors.UnsupportedError
+            why = "only http(s): and s3: are read without fsspec and its package for them: "
+        name = shown(url)
+        plain = name == url  # else its text may have the secret, and its traceback too
+        said = f"{name}: {why}{error if plain else type(error).__name__}"
+        raise kind(said).at(path=name) from (error if plain else None)

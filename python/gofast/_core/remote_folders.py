@@ -1,0 +1,175 @@
+"""Folders behind URLs: a folder of this host with the same files, one entry of the cache of downloads.
+
+A bucket's listing decides what is in it: its digest is the folder's name, so any change makes another one.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import time
+from collections.abc import Sequence
+
+from .. import errors
+from .atomic_files import locked_now, writing
+from .download_cache import FOLDER_SIZE, DownloadBudget, DownloadCache, file_name
+from .progress import Progress
+from .remote_access import fsspec_of, normal, remote_file
+from .remote_listings import bucket_objects
+from .remote_operations import RemoteObject, download_folder
+from .shown_urls import shown
+from .units import many
+
+_WAIT = 0.05  # seconds between looks at what another process downloads
+_TOGETHER = 256  # files that fsspec is asked for at a time
+
+
+def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
+    """A folder with the files below a URL, for all processes of this host, which stays until this one ends.
+
+    Args:
+        ends: takes only names that end in one of these, in any case; their folders are all there.
+
+    Raises:
+        OptionError: HTTP, which has no listings.
+        NotFoundError: there is no file.
+        LimitError: the budget is too small, for all or beside what is in use.
+        UnsupportedError: a key is not the name of a file, or nobody knows the scheme.
+        ReadError, ChangedError: as of `Downloads.result`.
+    """
+    url = normal(url).rstrip("/") + "/"
+    if url.startswith("http"):
+        raise errors.OptionError(f"{shown(url)}: no server of HTTP lists a folder: give a list of URLs")
+    native = url.startswith("s3://")
+    there = _below(url) if native else _below_fsspec(url)
+    if not there:
+        raise errors.NotFoundError(f"{shown(url)}: no such folder: there is no file below it").at(
+            path=shown(url)
+        )
+    folders = _folders(url, there)
+    every = None if ends is None else (ends,) if isinstance(ends, str) else tuple(ends)
+    wanted = [each for each in there if not each["key"].endswith("/")]
+    wanted = [each for each in wanted if every is None or each["key"].lower().endswith(every)]
+    cache = DownloadCache(DownloadBudget.of())
+    cache.check(
+        url,
+        sum(each["size"] for each in wanted),
+        ", or make shards of it, which come and go one by one: gofast shard",
+    )
+    name = file_name(url, *folders, *([*each.values()] for each in wanted))
+    path = cache.path(name)
+    inside = name[33:].strip(".") or "files"
+    cache.claim(name)
+    try:
+        while not os.path.isdir(path):
+            part = path + ".part"
+            if (fd := _locked(part)) is None:
+                time.sleep(_WAIT)
+                continue
+            try:
+                with writing(part):
+                    _fill(url, os.path.join(part, inside), folders, wanted, cache, fd, native)
+                    os.rename(part, path)
+            finally:
+                os.close(fd)
+    except BaseException:
+        cache.release(name)
+        raise
+    return os.path.join(path, inside)
+
+
+def _locked(part: str) -> int | None:
+    """A descriptor of its size that nobody else has; None: somebody fills it, or it has just got its name."""
+    with writing(part):
+        try:
+            os.makedirs(part, mode=0o700, exist_ok=True)
+            return locked_now(os.path.join(part, FOLDER_SIZE))
+        except FileNotFoundError:
+            return None
+
+
+def _fill(
+    url: str,
+    folder: str,
+    folders: Sequence[str],
+    wanted: list[RemoteObject],
+    cache: DownloadCache,
+    fd: int,
+    native: bool,
+) -> None:
+    """Downloads what is not there yet: an earlier process may have ended on the way."""
+    for inner in folders:
+        os.makedirs(os.path.join(folder, inner), exist_ok=True)
+    missing = [each for each in wanted if not os.path.isfile(os.path.join(folder, each["key"]))]
+    needed = sum(each["size"] for each in missing)
+
+    def allocate(fd: int, size: int) -> OSError | None:
+        os.ftruncate(fd, size)
+        disk = os.statvfs(folder)
+        full = needed > disk.f_bavail * disk.f_frsize
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) if full else None
+
+    cache.reserve([(url, fd, sum(each["size"] for each in wanted))], allocate=allocate)
+    label = f"downloading {many(len(missing), 'file')}"
+    if native:
+        download_folder({"file": remote_file(url), "folder": folder, "objects": missing}, label)
+        return
+    with fsspec_of(url) as (system, path), Progress(label) as bar:
+        for first in range(0, len(missing), _TOGETHER):
+            now = missing[first : first + _TOGETHER]
+            places = [os.path.join(folder, each["key"]) for each in now]
+            system.get(
+                [f"{path.rstrip('/')}/{each['key']}" for each in now], [f"{place}.part" for place in places]
+            )
+            for each, place in zip(now, places, strict=True):
+                came = os.path.getsize(f"{place}.part")
+                if came != each["size"]:
+                    said = f"{shown(url)}{each['key']}: {came} bytes came, and it had {each['size']}"
+                    raise errors.ChangedError(said).at(path=shown(url) + each["key"])
+                os.rename(f"{place}.part", place)
+            bar.update((first + len(now)) / len(missing))
+    os.sync()  # a loss of power must not leave files of zeros
+
+
+def _below(url: str) -> list[RemoteObject]:
+    prefix = url[5:].partition("/")[2]
+    found = bucket_objects(url)
+    made: list[RemoteObject] = [{**each, "key": each["key"][len(prefix) :]} for each in found]
+    return [each for each in made if each["key"]]
+
+
+def _below_fsspec(url: str) -> list[RemoteObject]:
+    with fsspec_of(url) as (system, path):
+        begin = path.rstrip("/") + "/"
+        found = sorted(system.find(path, withdirs=True, detail=True).items())
+        return [
+            {
+                "key": name.removeprefix(begin) + "/" * (info["type"] == "directory"),
+                "size": info["size"] or 0,
+                "tag": str(info),
+            }
+            for name, info in found
+            if name.startswith(begin) and name != begin
+        ]
+
+
+def _folders(url: str, there: list[RemoteObject]) -> list[str]:
+    """The folders that the keys stand in, for a disk.
+
+    Raises:
+        UnsupportedError: a key is not the name of a file of a folder.
+    """
+    keys = [each["key"] for each in there]
+    found = dict.fromkeys(key.rpartition("/")[0] for key in keys)
+    for folder in [*found]:
+        found.update(dict.fromkeys(itertools.accumulate(folder.split("/"), "{}/{}".format)))
+    for key in keys:
+        parts = key.removesuffix("/").split("/")
+        wrong = any(part in ("", ".", "..") or "\0" in part or len(os.fsencode(part)) > 250 for part in parts)
+        if wrong or key in found:
+            said = "is a folder and a file" if key in found else "is not the name of a file"
+            raise errors.UnsupportedError(f"{shown(url)}: the key {key!r:.90} {said} on a disk").at(
+                path=shown(url)
+            )
+    return sorted(found)
