@@ -12,11 +12,14 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from .._core import reason
 from .._core.reason import Reason, timed
 from .._lazy import functions
-from .._lazy.array_images import LazyArrayImage, untouched
+from .._lazy.array_images import SMALL, LazyArrayImage, untouched
 from .._lazy.lazy_image import LazyImage
+from .._lazy.opened_image import LazyFactory
 from .._lazy.patches import Patches
 from .._plan import transforms
 from .._plan.compile import Plan, compile
@@ -26,7 +29,7 @@ from . import conversions, path_cache, picture_draws
 from .lazy_program import LazyProgram, PictureProgram, RecordingProgram
 from .plan_stamp import PlanStamp
 from .recorded_steps import can_be_recorded
-from .suffix import Suffix
+from .suffix import SizedPrograms, Suffix, makes_tensors
 
 counts = {"native": 0, "python": 0}
 
@@ -83,6 +86,8 @@ class _Compiled:
             Other tensors wait for what torch does to them, also where torchvision's own code runs
             (conversions.py).
         wraps: whether the first tensor is a tv_tensors.Image.
+        sized: what makes tensors of pictures of any size, for those of arrays: these have few; else None.
+        steps: what its first members make of a picture of an array, to which `rest` is done; else None.
     """
 
     def __init__(self, compose: object, channels: int) -> None:
@@ -92,16 +97,24 @@ class _Compiled:
         self.recording: RecordingProgram | None = None
         self.ending: Suffix | None = None
         self.wraps = False
+        self.sized: SizedPrograms | None = None
+        self.steps: PictureProgram | None = None
+        self.rest: Suffix | None = None
         start, drawn = State(refuses=True, channels=channels), picture_draws.rounding() is not None
         self.plan: Plan = compile(compose, handed=True, drawn=drawn, start=start)
-        plan, crops = self.plan, len(self.plan.shape or ()) > 3
-        a_tensor = plan.native_part and plan.hands_over != "pil" and plan.shape is not None
-        if a_tensor and (not crops or (plan.strides == "chw" and plan.hands_over == "tensor")):
-            self.program = LazyProgram(self.plan)
-        elif channels == 3:
-            members: list[Any] = list(transforms.leaves(compose))
-            if any(member is compose for member in members):
-                return
+        plan = self.plan
+        if plan.native_part and makes_tensors(plan):
+            self.program = LazyProgram(plan)
+            return
+        members: list[Any] = list(transforms.leaves(compose))
+        if any(member is compose for member in members):
+            return
+        if plan.shape is None:
+            self.sized = SizedPrograms(members, channels)
+        if channels == 3:
+            if plan.hands_over == "pil" and plan.channels == 3 and _gives_another(plan):
+                self.steps = PictureProgram(plan)
+                self.rest = Suffix(plan.rest, plan.reason) if plan.rest else None
             if plan.hands_over == "pil" and can_be_recorded(plan.steps):
                 self.recording = RecordingProgram(plan)
             if plan.rest and plan.hands_over == "pil" and plan.shape is not None and plan.channels == 3:
@@ -111,6 +124,18 @@ class _Compiled:
             self.wraps = transforms.name(first) == "ToImage"
             if self.begin is not None or self.wraps:
                 self.ending = Suffix(members, plan.reason)
+
+
+def _gives_another(plan: Plan) -> bool:
+    """Whether a plan never gives the picture itself, which a user may change, and saves more than it costs.
+
+    One call costs 50 us. Pillow crops and flips a small picture in 20.
+    """
+    return any(
+        step["op"] == "random_resized_crop"
+        or (step["op"] == "random_crop" and any(step.get("padding") or ()))
+        for step in plan.steps
+    )
 
 
 _compiled: weakref.WeakKeyDictionary[Any, _Compiled] = weakref.WeakKeyDictionary()
@@ -169,6 +194,8 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
         compiled = found
         if compiled is None:
             compiled = known[compose] = _Compiled(compose, channels)
+    if type(image) is LazyArrayImage:
+        return _of_array(compiled, image, making) or _in_python(compose, image, own, compiled.plan.reason)
     program: LazyProgram | PictureProgram | None = compiled.program or compiled.begin
     by_record: Any = None if program is None else program.by_record(image.size, making)
     if by_record is not None:
@@ -190,13 +217,40 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
         sample = compiled.program.later(image.size, making)
     if sample is None:
         return None
+    return (_finished(sample, compiled.plan),)
+
+
+def _finished(sample: torch.Tensor, plan: Plan) -> Any:
+    """What a plan's last transforms, which are not native, make of a sample."""
     counts["native"] += 1
     made: Any = sample
-    if compiled.plan.rest:
-        with timed(compiled.plan.reason):
-            for transform in compiled.plan.rest:
+    if plan.rest:
+        with timed(plan.reason):
+            for transform in plan.rest:
                 made = transform(made)
-    return (made,)
+    return made
+
+
+def _of_array(compiled: _Compiled, image: LazyArrayImage, making: LazyFactory) -> tuple[Any] | None:
+    """What it makes of a picture of an array; None where its own method must run."""
+    program, plan, size = compiled.program, compiled.plan, image.size
+    if program is None and compiled.sized is not None:
+        program, plan = compiled.sized.program(size) or (None, plan)
+    if program is not None:
+        small = size[0] * size[1] < SMALL
+        sample = program.of(size, making) if small else program.later(size, making)
+        return None if sample is None else (_finished(sample, plan),)
+    begun = None if compiled.steps is None else compiled.steps.picture(image, making)
+    if begun is None:
+        if compiled.begin is not None or compiled.ending is None:
+            return None
+        _note(plan.reason)
+        return (compiled.ending(image),)
+    if compiled.rest is None:
+        counts["native"] += 1
+        return (begun,)
+    _note(plan.reason)
+    return (compiled.rest(begun),)
 
 
 def _recorded(compiled: _Compiled, image: LazyImage) -> tuple[Any] | None:

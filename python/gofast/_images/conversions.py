@@ -15,7 +15,7 @@ from PIL import Image
 
 from .._core.codecs import SLACK
 from .._core.native import Picture
-from .._lazy.array_images import LazyArrayImage, untouched
+from .._lazy.array_images import SMALL, LazyArrayImage, untouched
 from .._lazy.chain import is_certain
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
@@ -29,7 +29,6 @@ from .lazy_samples import MOST_BYTES, LazySample, Pending, calculated, lazy_samp
 from .sample_numbers import SampleNumbers
 
 _CHANNELS = {"RGB": 3, "L": 1}
-_SMALL = 1 << 14  # pixels, of which to wait costs as much as to be made
 _PATIENCE = 32  # so many more of these may be looked at alone than are made together
 _NOMINAL = 8  # a side of what a program is compiled for; its pictures say their own
 
@@ -91,10 +90,10 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
     if Pending.waiting >= MOST_BYTES or torch.is_inference_mode_enabled():
         return None
     conversion, again = _conversion(how, channels), None
-    at_once = width * height < _SMALL and conversion.alone > conversion.together + _PATIENCE
+    at_once = width * height < SMALL and conversion.alone > conversion.together + _PATIENCE
     making = image._look() if kind is LazyImage else untouched(image)
     if making is None:
-        if channels == 1 or not (installed or getattr(_here, "inside", False)):
+        if at_once or channels == 1 or not (installed or getattr(_here, "inside", False)):
             return None
         try:
             picture = image.tobytes("raw", "RGBX") + SLACK, width, height, b""

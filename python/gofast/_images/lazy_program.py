@@ -20,6 +20,7 @@ from .._core import codecs, engine, generators
 from .._core.native import Picture
 from .._core.numbers import NAMES
 from .._core.processor_time import Spent
+from .._lazy.array_images import ArraySource, LazyArrayImage
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.source import PixelSource, Source, SourceState
@@ -48,6 +49,11 @@ Made = TypeVar("Made")
 
 def _at(record: array[int] | None) -> int:
     return 0 if record is None else record.buffer_info()[0]
+
+
+def _is_kept(source: Source) -> bool:
+    """Whether its pixels are held already, and stay what they are."""
+    return isinstance(source, PixelSource) or (isinstance(source, ArraySource) and source.mode == "RGB")
 
 
 def _failed() -> errors.EngineError:
@@ -182,9 +188,7 @@ class LazyProgram(_Program[torch.Tensor]):
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
         """The sample of a lazy image, whose values may be made later; None as of `sample`."""
         source = making.source
-        if not (
-            is_usual(*size) and self._waits() and (isinstance(source, PixelSource) or source.is_certain())
-        ):
+        if not (is_usual(*size) and self._waits() and (_is_kept(source) or source.is_certain())):
             return self.of(size, making)
         held, data, again = making.source.waiting()
         if held is None:
@@ -350,7 +354,10 @@ class PictureProgram(_Program[tuple[PixelSource, int]]):
         if made is None:
             return None
         pixels, lost = made
-        new = image._then(LazyFactory(pixels, b"", "RGB", pixels.size), b"", pixels.size, "RGB")
+        if type(image) is LazyArrayImage:
+            new: LazyImage = image.then(pixels)
+        else:
+            new = image._then(LazyFactory(pixels, b"", "RGB", pixels.size), b"", pixels.size, "RGB")
         if lost:
             new.info = {} if lost & pillow.LOST else pillow.info_after(lost, "RGB", image.info)
         return new

@@ -29,6 +29,44 @@ def _faster(transform: Any) -> Any:
     return Normalizing(transform) if known is not None and known.name == "Normalize" else transform
 
 
+def makes_tensors(plan: Plan) -> bool:
+    """Whether a plan gives tensors of one size, as a LazyProgram lays them out."""
+    if plan.hands_over == "pil" or plan.shape is None:
+        return False
+    return len(plan.shape) == 3 or (plan.strides == "chw" and plan.hands_over == "tensor")
+
+
+class SizedPrograms:
+    """What transforms that keep a picture's size make of it, as a tensor: a program for each size.
+
+    Args:
+        transforms: as `gofast._plan.transforms.leaves` gives them.
+    """
+
+    def __init__(self, transforms: list[Any], channels: int = 3) -> None:
+        self._transforms, self._channels = transforms, channels
+        self._made: dict[tuple[int, int], tuple[LazyProgram, Plan] | None] = {}
+
+    def program(self, size: tuple[int, int]) -> tuple[LazyProgram, Plan] | None:
+        """That, and its plan; None where Python makes it, or for one size too many."""
+        if size not in self._made:
+            if len(self._made) == _MOST_SIZES:
+                return None
+            self._made[size] = self._compiled(size)
+        return self._made[size]
+
+    def _compiled(self, size: tuple[int, int]) -> tuple[LazyProgram, Plan] | None:
+        width, height = size
+        if too_large(width, height):
+            return None
+        start = State(size=(height, width), refuses=True, channels=self._channels)
+        plan = compile_chain(self._transforms, start, handed=True, drawn=picture_draws.rounding() is not None)
+        if plan.shape is None or not makes_tensors(plan) or too_large(plan.shape[-1], plan.shape[-2]):
+            return None
+        whole = {"op": "center_crop", "size": [height, width]}  # which says the size
+        return LazyProgram(dataclasses.replace(plan, steps=[whole, *plan.steps])), plan
+
+
 class Suffix:
     """Transforms that are called one after another, the first of them in Python.
 
@@ -46,7 +84,7 @@ class Suffix:
         self._before, self._end = [_faster(transform) for transform in chain[:at]], chain[at:]
         self._why = why
         self._stamp = PlanStamp(self._end)
-        self._made: dict[tuple[int, int], tuple[LazyProgram, Plan] | None] = {}  # by the picture's size
+        self._made = SizedPrograms(self._end)
 
     def __call__(self, picture: Any) -> Any:
         with timed(self._why):
@@ -65,13 +103,9 @@ class Suffix:
             return None
         if not self._stamp.holds():  # perhaps by one of the first transforms
             self._stamp = PlanStamp(self._end)
-            self._made.clear()
+            self._made = SizedPrograms(self._end)
         size = picture.size
-        if size not in self._made:
-            if len(self._made) == _MOST_SIZES:
-                return None
-            self._made[size] = self._compiled(size)
-        made = self._made[size]
+        made = self._made.program(size)
         if made is None:
             return None
         program, plan = made
@@ -81,14 +115,3 @@ class Suffix:
         else:
             sample = program.of(size, lazy)
         return None if sample is None else (sample, plan.rest, plan.reason)
-
-    def _compiled(self, size: tuple[int, int]) -> tuple[LazyProgram, Plan] | None:
-        width, height = size
-        if too_large(width, height):
-            return None
-        start, drawn = State(size=(height, width), refuses=True), picture_draws.rounding() is not None
-        plan = compile_chain(self._end, start, handed=True, drawn=drawn)
-        if plan.hands_over == "pil" or plan.shape is None or too_large(plan.shape[-1], plan.shape[-2]):
-            return None
-        whole = {"op": "center_crop", "size": [height, width]}  # which says the size
-        return LazyProgram(dataclasses.replace(plan, steps=[whole, *plan.steps])), plan

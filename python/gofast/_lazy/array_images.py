@@ -35,6 +35,7 @@ _HEADS = {"RGB": b"P6 %d %d 255\n", "L": b"P5 %d %d 255\n"}
 _MOST_MISSES = 8  # pictures in a row that Pillow had to make; so many of the next are its own at once:
 _PAUSE = 256
 _MOST_SITES = 1_000
+SMALL = 1 << 14  # pixels, of which to wait costs as much as to be made
 
 
 class _Site:
@@ -70,7 +71,7 @@ def _site(caller: FrameType) -> _Site:
     return site
 
 
-class _Array(Source):
+class ArraySource(Source):
     """Not a file but an array, or its copy, as a PPM file: the core reads what is left of a picture."""
 
     __slots__ = ("_array", "_head", "site")
@@ -123,11 +124,35 @@ class LazyArrayImage(LazyImage):
         """How its pixels will be made, as long as nobody has asked for them."""
         return super()._lazy
 
+    def convert(self, mode: str | None = None, *args: Any, **named: Any) -> Image.Image:
+        """A copy in colours stays what it is; Pillow converts to other modes."""
+        making = self.untouched()
+        if making is None or (mode, self.mode) != ("RGB", "RGB") or args or named:
+            return super().convert(mode, *args, **named)
+        return self.then(making.source)
+
+    def then(self, source: Source) -> LazyArrayImage:
+        """Another picture, of what steps have made of this one's pixels."""
+        new = of_source(source)
+        new.info = self.info.copy()
+        return new
+
     def _make(self, making: LazyFactory) -> None:
         source = making.source
-        assert isinstance(source, _Array)
-        source.site.missed()
-        self.im = source.made_by_pillow().im
+        if isinstance(source, ArraySource):
+            source.site.missed()
+            self.im = source.made_by_pillow().im
+        else:
+            self.im = source.by_pillow(b"", self.mode, None).im
+
+
+def of_source(source: Source) -> LazyArrayImage:
+    """A picture of an array, or of pixels that steps have made of one: its info is empty."""
+    new = LazyArrayImage.__new__(LazyArrayImage)
+    Image.Image.__init__(new)
+    new._making, new._looked_at = LazyFactory(source, b"", source.mode, source.size), True
+    shape(new, source.mode, source.size)
+    return new
 
 
 def of_array(array: Any, mode: Any, caller: FrameType) -> LazyArrayImage | None:
@@ -146,10 +171,7 @@ def of_array(array: Any, mode: Any, caller: FrameType) -> LazyArrayImage | None:
         return None
     if own == "L" and not array.flags.c_contiguous:  # of which Pillow makes a copy
         return None
-    new = LazyArrayImage.__new__(LazyArrayImage)
-    Image.Image.__init__(new)
-    new._making, new._looked_at = LazyFactory(_Array(array, own, site), b"", own, (width, height)), True
-    shape(new, own, (width, height))
+    new = of_source(ArraySource(array, own, site))
     if own == "L":
         new.readonly = 1
     return new

@@ -20,7 +20,7 @@ from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
 import gofast
-from gofast._images import lazy_program
+from gofast._images import conversions, lazy_program
 from gofast._plan import timm_transforms
 from gofast._plan.compile import compile
 from image_data import make_folder, photograph
@@ -94,6 +94,8 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.samples = 0
+        # Others' samples, which were looked at one by one, leave small pictures of Pillow's to torchvision.
+        monkeypatch.setattr(conversions, "_conversions", {})
         for name, several in (("sample", False), ("finish", False), ("finish_all", True)):
             own: Callable[..., Any] = getattr(lazy_program.LazyProgram, name)
 

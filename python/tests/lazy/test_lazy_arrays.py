@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFilter
 from torch.utils.data import DataLoader as TorchDataLoader
 from torch.utils.data import Dataset
 from torchvision import transforms as v1
@@ -251,6 +251,90 @@ class Views:
 
 
 VIEWS = Views(v1.Compose([v1.RandomResizedCrop(32), v1.RandomGrayscale(0.2), Blur(), v1.ToTensor()]))
+
+
+CROPPED = [v1.RandomResizedCrop(24), v1.RandomHorizontalFlip(), v1.ColorJitter(0.4, 0.4, 0.4, 0.1)]
+SIZELESS = [v1.RandomHorizontalFlip(), v1.ToTensor(), v1.Normalize([0.5], [0.5])]
+
+
+def natively(call: Any) -> int:
+    """How many pictures a call makes without torchvision's code for the first steps."""
+    native = compose_calls.counts["native"]
+    call()
+    return compose_calls.counts["native"] - native
+
+
+def test_steps_before_ones_own_class_are_one_call() -> None:
+    given = list[Any]()
+
+    def own(image: Any) -> Any:
+        given.append(type(image) is LazyArrayImage and image.untouched() is not None)
+        return image.filter(ImageFilter.SMOOTH)
+
+    for end in ([v1.ToTensor()], []):
+        compose = v1.Compose([*CROPPED, own, *end])
+        for seed in range(4):
+            same_calls(values(32, 30, 3, seed=seed), compose, seed)
+            assert given[-2:] == [True, False]
+
+
+def test_a_compose_of_pil_images_gives_another_picture() -> None:
+    flip, crop = (
+        v1.Compose([v1.RandomHorizontalFlip(0.0)]),
+        v1.Compose([v1.RandomCrop(32, 4, padding_mode="reflect")]),
+    )
+    image = Image.fromarray(values(32, 32, 3))
+    image.info["name"] = 3
+    assert flip(image) is image  # as torchvision's
+    torch.manual_seed(0)
+    made = crop(image)
+    assert type(made) is LazyArrayImage and made.untouched() is not None and image.untouched() is not None
+    plain = OWN(values(32, 32, 3))
+    plain.info["name"] = 3
+    torch.manual_seed(0)
+    theirs = crop(plain)
+    assert torch.equal(functional.to_tensor(made), functional.to_tensor(theirs)) and made.info == theirs.info
+    for each in (made, theirs):
+        ImageDraw.Draw(each).rectangle((1, 2, 9, 9), (1, 2, 3))
+    assert made.tobytes() == theirs.tobytes() and image.tobytes() == plain.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (28, 28, 3), (65, 3, 3)])
+def test_a_compose_that_gives_no_size(shape: tuple[int, ...]) -> None:
+    compose = v1.Compose(SIZELESS)
+    for seed in range(4):
+        same_calls(values(*shape, seed=seed), compose, seed)
+    assert natively(lambda: compose(Image.fromarray(values(*shape)))) == 1
+    for side in range(20, 40):  # for so many sizes no programs are made
+        same_calls(values(side, *shape[1:], seed=side), compose, side)
+    assert natively(lambda: compose(Image.fromarray(values(39, *shape[1:])))) == 0
+
+
+def test_a_copy_in_colours_is_made_natively() -> None:
+    compose, image = v1.Compose(SIZELESS), Image.fromarray(values(28, 28, 3))
+    copied = image.convert("RGB")
+    image.paste((1, 2, 3), (0, 0, 9, 9))
+    torch.manual_seed(1)
+    assert natively(lambda: compose(copied)) == 1
+    assert np.array_equal(np.asarray(copied), values(28, 28, 3))
+    assert (
+        Image.fromarray(values(28, 28)).convert("RGB").tobytes()
+        == OWN(values(28, 28)).convert("RGB").tobytes()
+    )
+
+
+def test_large_ones_wait_for_their_batch() -> None:
+    """Their array may change meanwhile."""
+    compose, made = v1.Compose([*CROPPED, v1.ToTensor()]), dict[Any, Any]()
+    for make in (Image.fromarray, OWN):
+        torch.manual_seed(2)
+        rows = list[Any]()
+        for seed in range(6):
+            array = values(150, 140, 3, seed=seed)
+            rows.append(compose(make(array)))
+            array[:] = 0
+        made[make] = torch.stack(rows), torch.get_rng_state()
+    assert difference(made[Image.fromarray], made[OWN]) == ""
 
 
 @pytest.mark.parametrize("workers", [0, 2])
