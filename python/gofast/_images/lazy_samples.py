@@ -26,7 +26,9 @@ from .._core import codecs, engine
 from .._core.native import Picture
 from .._lazy.source import ANY_PIXELS, Source, pass_order
 from .._loader.sample_memory import empty_batch
+from .written_boxes import WrittenBox, box_bytes, box_of, write_boxes
 
+_MOST_BOXES = 8  # that are written to a sample later; more, or more memory than it takes, at once
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
 _lock = threading.RLock()  # whoever makes a sample ordinary holds it
@@ -152,10 +154,11 @@ class Pending:
         program, record: see LazyProgram.
         held, recorded: the picture: its data, and what is done to that first.
         value: the sample, once it was made beside its tensor.
+        boxes: what is written to it once it is made.
         used: it was made as part of a batch, or another sample was made of it: no other waits for it.
     """
 
-    __slots__ = ("__weakref__", "held", "program", "record", "recorded", "used", "value")
+    __slots__ = ("__weakref__", "boxes", "held", "program", "record", "recorded", "used", "value")
 
     waiting = 0  # bytes of all that wait
 
@@ -164,6 +167,7 @@ class Pending:
     ) -> None:
         self.program, self.held, self.recorded, self.record = program, held, recorded, record
         self.value: torch.Tensor | None = None
+        self.boxes: tuple[WrittenBox, ...] = ()
         self.used = False
         program.waiting.append(weakref.ref(self))
 
@@ -201,7 +205,8 @@ class Pending:
 
     def keep(self, value: torch.Tensor) -> torch.Tensor:
         """It was made. Its picture is not needed any more."""
-        self.value, self.held = value, None
+        write_boxes(value, self.boxes)
+        self.value, self.held, self.boxes = value, None, ()
         return value
 
 
@@ -226,6 +231,16 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
     _pending: Pending
 
     @classmethod
+    def _as_seen(cls, value: torch.Tensor) -> torch.Tensor:
+        """What it becomes."""
+        return value
+
+    @classmethod
+    def _is_stacked(cls) -> bool:
+        """Whether torch.stack of such samples gives an ordinary tensor."""
+        return True
+
+    @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -237,10 +252,12 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
             made = _stacked(*args, **kwargs)
             if made is not None:
                 return made
-        elif (do := _ARITHMETIC.get(func)) is not None and not kwargs and len(args) < 3:
+        elif cls is LazySample and (do := _ARITHMETIC.get(func)) and not kwargs and len(args) < 3:
             made = calculated(*do, *args)
             if made is not None:
                 return made
+        elif func is torch.Tensor.__setitem__ and not kwargs and _written(*args):
+            return None
         given = args, kwargs
         args, kwargs = _each(args, _ordinary), _each(kwargs, _ordinary)
         # What lies where nobody looks for tensors, or cannot be swapped, goes on to __torch_dispatch__.
@@ -259,7 +276,7 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
 def _each(value: Any, do: Callable[[LazySample], Any]) -> Any:
     """The same with something else in place of each lazy sample."""
     kind = type(value)
-    if kind is LazySample:
+    if kind is LazySample or issubclass(kind, LazySample):
         return do(value)
     if kind is dict:
         return {key: _each(one, do) for key, one in value.items()}
@@ -307,10 +324,10 @@ def _holds(*values: Any) -> bool:
 def _ordinary(sample: LazySample) -> torch.Tensor:
     """The sample, which is an ordinary tensor from now on; or its value, if something refers to it weakly."""
     with _lock:
-        if type(sample) is not LazySample:  # another thread was faster
+        if not isinstance(sample, LazySample):  # another thread was faster
             return sample
         pending = sample._pending
-        value, own = pending.make(), vars(sample).copy()
+        value, own = sample._as_seen(pending.make()), vars(sample).copy()
         del own["_pending"]
         try:
             with torch._C.DisableTorchFunctionSubclass():
@@ -328,9 +345,9 @@ def _stacked(
     """What torch.stack gives of lazy samples of one program, and of ordinary tensors like them; else None."""
     if more or dim != 0 or type(tensors) not in (list, tuple) or len(tensors) < 2:
         return None
-    waiting = [vars(one).get("_pending") if type(one) is LazySample else None for one in tensors]
+    waiting = [vars(one).get("_pending") if isinstance(one, LazySample) else None for one in tensors]
     programs = {one.program for one in waiting if one is not None}
-    if len(programs) != 1:
+    if len(programs) != 1 or not all(one._is_stacked() for one in tensors if isinstance(one, LazySample)):
         return None
     program, each = programs.pop(), tensors[0].shape
     for tensor, pending in zip(tensors, waiting, strict=True):
@@ -344,10 +361,11 @@ def _stacked(
     start, step = out.data_ptr(), out.nbytes // len(tensors)
     pictures, records, places = list[Picture](), list[Any](), array("q")
     kept = dict[int, Pending]()
+    boxes = dict[int, tuple[WrittenBox, ...]]()
     with _lock:
         Held.decode(one for one in waiting if one is not None)
         for i, (tensor, pending) in enumerate(zip(tensors, waiting, strict=True)):
-            if pending is None or type(tensor) is not LazySample:  # another thread may have looked at it
+            if pending is None or not isinstance(tensor, LazySample):  # another thread may have looked at it
                 out[i].copy_(tensor)
                 continue
             if pending.value is not None:
@@ -356,10 +374,14 @@ def _stacked(
             pictures.append(pending.picture)
             records.append(pending.record)
             places.append(start + i * step)
+            boxes[i] = pending.boxes
             if pending.used:  # somebody keeps it, as a dataset does that makes each sample once
                 kept[i] = pending
             pending.used = True
     program.finish_all(pictures, records, places)
+    for i, written in boxes.items():
+        if written:
+            write_boxes(out[i], written)
     if not out.is_inference():
         torch.autograd.graph.increment_version(out)
     with _lock:
@@ -385,22 +407,40 @@ def _is_plain(tensor: Any, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
 
 def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Tensor | None:
     """What torch's arithmetic makes of a lazy sample, lazily; None where it must be done."""
-    pending = vars(sample).get("_pending") if type(sample) is LazySample else None
+    pending = vars(sample).get("_pending") if isinstance(sample, LazySample) else None
     if pending is None or torch.is_inference_mode_enabled():
         return None
     program = pending.program.then(do, by)
-    if program is None or (in_place and program.dtype is not pending.program.dtype):
+    if program is None or pending.boxes or (in_place and program.dtype is not pending.program.dtype):
         return None
     with _lock:
-        if type(sample) is not LazySample or sample._pending is not pending or pending.value is not None:
+        if not isinstance(sample, LazySample) or sample._pending is not pending or pending.value is not None:
             return None  # another thread was faster
         if program is pending.program and do != "copied":
             return sample
         if not in_place:
             pending.used = True
-            return _sample(Pending(program, pending.held, pending.recorded, pending.record))
+            return _sample(Pending(program, pending.held, pending.recorded, pending.record), type(sample))
         sample._pending = Pending(program, pending.held, pending.recorded, pending.record)
     return sample
+
+
+def _written(sample: Any, index: Any, by: Any) -> bool:
+    """Whether `sample[index] = by` waits, too."""
+    pending = vars(sample).get("_pending") if isinstance(sample, LazySample) else None
+    if pending is None or torch.is_inference_mode_enabled():
+        return False
+    box = box_of(sample.shape, sample.dtype, index, by)
+    if box is None:
+        return False
+    with _lock:
+        if not isinstance(sample, LazySample) or sample._pending is not pending or pending.value is not None:
+            return False
+        boxes = (*pending.boxes, box)
+        if len(boxes) > _MOST_BOXES or box_bytes(boxes) > sample.nbytes:
+            return False
+        pending.boxes = boxes
+    return True
 
 
 _ARITHMETIC: dict[Any, tuple[str, bool]] = {
@@ -436,16 +476,20 @@ _KNOWN = _known()
 
 
 def lazy_sample(
-    program: Makes, picture: Picture, record: array[int] | None, again: Source | None = None
+    program: Makes,
+    picture: Picture,
+    record: array[int] | None,
+    again: Source | None = None,
+    kind: type[LazySample] = LazySample,
 ) -> LazySample:
     """A sample that waits; again: see Held."""
-    return _sample(Pending(program, Held.of(picture, again), picture[3:], record))
+    return _sample(Pending(program, Held.of(picture, again), picture[3:], record), kind)
 
 
-def _sample(pending: Pending) -> LazySample:
+def _sample(pending: Pending, kind: type[LazySample] = LazySample) -> LazySample:
     make: Any = torch.Tensor._make_wrapper_subclass
     program, picture = pending.program, pending.picture
     shape, strides = program.shape_of(picture), program.strides_of(picture)
-    sample: LazySample = make(LazySample, shape, strides=strides, dtype=program.dtype, device="cpu")
+    sample: LazySample = make(kind, shape, strides=strides, dtype=program.dtype, device="cpu")
     sample._pending = pending
     return sample

@@ -79,7 +79,7 @@ class Suffix:
         if lazy is None:
             sample = program.sample(size, picture.tobytes("raw", "RGBX") + SLACK, size, b"")
         else:
-            sample = program.of(size, lazy)
+            sample = program.later(size, lazy)
         return None if sample is None else (sample, plan.rest, plan.reason)
 
     def _compiled(self, size: tuple[int, int]) -> tuple[LazyProgram, Plan] | None:
