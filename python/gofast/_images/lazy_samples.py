@@ -230,6 +230,10 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
     waits = True
     _pending: Pending
 
+    def as_subclass(self, cls: Any) -> Any:
+        """Torch asks nobody: the view that it makes would keep this from becoming ordinary."""
+        return _ordinary(self).as_subclass(cls)
+
     @classmethod
     def _as_seen(cls, value: torch.Tensor) -> torch.Tensor:
         """What it becomes."""

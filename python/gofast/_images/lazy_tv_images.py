@@ -45,6 +45,10 @@ def lazy_tv_image() -> type[LazySample]:
             return seen
 
         @classmethod
+        def wrap(cls, tensor: torch.Tensor, *like: Any, **named: Any) -> Any:
+            return image.wrap(tensor, *like, **named)
+
+        @classmethod
         def _is_stacked(cls) -> bool:
             return not _torch_function_helpers._must_return_subclass()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import torch
 
 WrittenBox = tuple[Any, Any]  # what indexes the sample, and what is written there
 
-_MOST_NUMBER = 1e30
+_MOST_NUMBER = 1e18  # of a larger int torch raises
 
 
 def write_boxes(tensor: torch.Tensor, boxes: Sequence[WrittenBox]) -> None:
@@ -48,7 +47,7 @@ def _is_slice(one: Any) -> bool:
 def _is_number(by: Any, dtype: torch.dtype) -> bool:
     if dtype is torch.uint8:
         return type(by) is int and 0 <= by <= 255
-    return type(by) in (int, float) and math.isfinite(by) and abs(by) < _MOST_NUMBER
+    return type(by) in (int, float) and abs(by) < _MOST_NUMBER
 
 
 def box_bytes(boxes: Sequence[WrittenBox]) -> int:

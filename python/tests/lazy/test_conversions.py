@@ -110,6 +110,7 @@ WAIT: dict[str, Callable[[Any], Any]] = {
     "clones": then(to_tensor, cloned, lambda both: both[1]),
     "a clone's original": then(to_tensor, cloned, lambda both: both[0]),
     "normalize, of a Compose": then(T.Compose([T.Resize((20, 24)), T.ToTensor()]), T.Normalize(MEAN, STD)),
+    "erased": then(to_tensor, T.Normalize(MEAN, STD), T.RandomErasing(1.0)),
 }
 # What torch does at once, or refuses.
 LOOK: dict[str, Callable[[Any], Any]] = {
@@ -146,7 +147,6 @@ LOOK: dict[str, Callable[[Any], Any]] = {
     "moved": then(to_tensor, lambda x: x.to("cpu") + 0),
     "moved to a type": then(to_bytes, lambda x: x.to("cpu", torch.float32)),
     "in a format": then(to_tensor, lambda x: x.clone(memory_format=torch.contiguous_format)),
-    "erased": then(to_tensor, T.Normalize(MEAN, STD), T.RandomErasing(1.0)),
     "filled by type": then(v2.PILToTensor(), v2.Pad(2, fill={torch.Tensor: 7, "others": 0})),
     "v2's image": then(v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)),
     "type": then(to_tensor, lambda x: ({torch.Tensor: 1}.get(type(x)), x + 0)),
