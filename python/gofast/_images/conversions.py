@@ -25,8 +25,9 @@ from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
 from .lazy_program import LazyProgram
-from .lazy_samples import MOST_BYTES, LazySample, Pending, calculated, lazy_sample
+from .lazy_samples import LazySample, calculated, lazy_sample
 from .lazy_tv_images import NormalizeKernels
+from .pending_samples import MOST_BYTES, Pending
 from .sample_numbers import SampleNumbers
 
 _CHANNELS = {"RGB": 3, "L": 1}

@@ -29,9 +29,10 @@ from .._plan.compile import Plan
 from .._plan.transforms import environment
 from . import path_cache, picture_draws, pillow
 from .core_pictures import CorePictures
-from .lazy_samples import MOST_BYTES, LazySample, Pending, lazy_sample
+from .lazy_samples import LazySample, lazy_sample
 from .lazy_tv_images import lazy_tv_image
 from .path_cache import LazyImageCache
+from .pending_samples import MOST_BYTES, Pending
 from .picture_files import BatchFiles
 from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers

@@ -1,4 +1,4 @@
-"""torchvision's tv_tensors.Image that waits for its batch, as a lazy sample does: what ToImage of v2 begins."""
+"""torchvision's tv_tensors.Image that waits for its batch, as a lazy sample does: what v2's ToImage makes."""
 
 from __future__ import annotations
 

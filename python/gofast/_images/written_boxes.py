@@ -22,7 +22,8 @@ def box_of(shape: Sequence[int], dtype: torch.dtype, index: Any, by: Any) -> Wri
     """What `tensor[index] = by` writes to a tensor [C, H, W], a copy of it.
 
     Returns:
-        That. None where torch must do it: of all but a box, which numbers of its own type, or one number, fill.
+        That. None where torch must do it: it is no box, or is filled otherwise than by numbers of the
+        tensor's type, or by one.
     """
     if type(index) is not tuple or len(index) != 3 or not all(map(_is_slice, index[1:])):
         return None

@@ -20,7 +20,8 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast._images import compose_calls, conversions
-from gofast._images.lazy_samples import LazySample, Pending
+from gofast._images.lazy_samples import LazySample
+from gofast._images.pending_samples import Pending
 from same import difference
 
 pytestmark = pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")

@@ -63,7 +63,11 @@ def in_place(x: Any) -> Any:
 
 
 LOOKS: dict[str, Callable[[Any], Any]] = {
-    "type": lambda x: (isinstance(x, tv_tensors.Image), isinstance(x, torch.Tensor), isinstance(x, T.Compose)),
+    "type": lambda x: (
+        isinstance(x, tv_tensors.Image),
+        isinstance(x, torch.Tensor),
+        isinstance(x, T.Compose),
+    ),
     "shape": lambda x: (x.shape, x.dtype, x.ndim, x.device, x.stride(), x.requires_grad, len(x)),
     "add": lambda x: x + 1,
     "sub": lambda x: x - 0.5,
@@ -106,7 +110,9 @@ LOOKS: dict[str, Callable[[Any], Any]] = {
     "sizes": lambda x: (G.get_size(x), G.get_dimensions(x), G.get_num_channels(x)),
     "in a dict": lambda x: v2.Compose([v2.Normalize(MEAN, STD)])({"a": x, "b": 3}),
     "two": lambda x: v2.Normalize(MEAN, STD)(x, tv_tensors.Mask(torch.ones(SIDE, SIDE))),
-    "boxes": lambda x: G.get_size(tv_tensors.BoundingBoxes([[1, 2, 3, 4]], format="XYXY", canvas_size=x.shape[-2:])),
+    "boxes": lambda x: G.get_size(
+        tv_tensors.BoundingBoxes([[1, 2, 3, 4]], format="XYXY", canvas_size=x.shape[-2:])
+    ),
 }
 
 

@@ -98,7 +98,9 @@ AT_ONCE: dict[str, Change] = {
     "and cloned": lambda x: set_(x, np.s_[:, 2:7, 3:10], VALUES).clone(),
     "and normalised": lambda x: F.normalize(set_(x, np.s_[:, 2:7, 3:10], VALUES), [0.5], [0.5]),
     "many": lambda x: [set_(x, np.s_[:, i : i + 1, 0:2], 0.0) for i in range(12)][-1],
-    "larger than it": lambda x: [set_(x, np.s_[:, :, :], torch.full((3, SIDE, SIDE), i / 4)) for i in range(3)][-1],
+    "larger than it": lambda x: [
+        set_(x, np.s_[:, :, :], torch.full((3, SIDE, SIDE), i / 4)) for i in range(3)
+    ][-1],
 }
 BYTES: dict[str, Change] = {
     "a byte": lambda x: set_(x, np.s_[:, 2:7, 3:10], 255),
