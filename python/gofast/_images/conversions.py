@@ -25,7 +25,9 @@ from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
 from .lazy_program import LazyProgram
-from .lazy_samples import MOST_BYTES, LazySample, Pending, calculated, lazy_sample
+from .lazy_samples import LazySample, calculated, lazy_sample
+from .lazy_tv_images import NormalizeKernels
+from .pending_samples import MOST_BYTES, Pending
 from .sample_numbers import SampleNumbers
 
 _CHANNELS = {"RGB": 3, "L": 1}
@@ -141,15 +143,21 @@ def _normalized(own: Own) -> Own:
     @functools.wraps(own)
     def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
         made = None
-        if type(tensor) is LazySample and _are_numbers(mean) and _are_numbers(std):
-            made = calculated("normalized", bool(inplace), tensor, (tuple(mean), tuple(std)))
+        if type(tensor) is LazySample:
+            by = _numbers(mean), _numbers(std)
+            made = None if None in by else calculated("normalized", bool(inplace), tensor, by)
         return own(tensor, mean, std, inplace) if made is None else made
 
     return normalize
 
 
-def _are_numbers(values: Any) -> bool:
-    return type(values) in (list, tuple) and all(type(one) in (int, float) for one in values)
+def _numbers(values: Any) -> tuple[float, ...] | None:
+    """Of a list, or of a tensor, as timm gives them."""
+    if type(values) is torch.Tensor:
+        plain = values.dtype is torch.float32 and values.is_cpu and values.layout is torch.strided
+        return tuple(values.tolist()) if plain and values.ndim == 1 and not values.requires_grad else None
+    plain = type(values) in (list, tuple) and all(type(one) in (int, float) for one in values)
+    return tuple(values) if plain else None
 
 
 _V1 = "torchvision.transforms.functional"
@@ -162,4 +170,16 @@ _places = Patches(
         f"torchvision.transforms.v2.functional:pil_to_tensor:{_V1}": _bytes,
     }
 )
-follow, leave = _places.follow, _places.leave
+_kernels = NormalizeKernels(_numbers)
+
+
+def follow() -> None:
+    """Lets what is imported by now make samples that wait."""
+    if _places.follow():
+        _kernels.follow()
+
+
+def leave() -> None:
+    """Puts torchvision's functions back."""
+    _places.leave()
+    _kernels.leave()

@@ -21,6 +21,7 @@ from .._core.native import Picture
 from .._core.numbers import NAMES
 from .._core.processor_time import Spent
 from .._lazy.array_images import ArraySource, LazyArrayImage
+from .._lazy.chain import is_certain
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.source import PixelSource, Source, SourceState
@@ -29,8 +30,10 @@ from .._plan.compile import Plan
 from .._plan.transforms import environment
 from . import path_cache, picture_draws, pillow
 from .core_pictures import CorePictures
-from .lazy_samples import MOST_BYTES, Pending, lazy_sample
+from .lazy_samples import LazySample, lazy_sample
+from .lazy_tv_images import lazy_tv_image
 from .path_cache import LazyImageCache
+from .pending_samples import MOST_BYTES, Pending
 from .picture_files import BatchFiles
 from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers
@@ -176,8 +179,7 @@ class LazyProgram(_Program[torch.Tensor]):
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
-        plain = not self._wraps and len(self.shape) == 3
-        self._may_wait = plain and never_fail(plan.steps, plan.channels)
+        self._may_wait = len(self.shape) == 3 and never_fail(plan.steps, plan.channels)
         self._asks_for_boxes = asks_for_boxes(plan.steps)
         usual = self.dtype in (torch.float32, torch.uint8)
         self._ending = SampleNumbers.ending(plan.steps) if usual else None
@@ -188,7 +190,8 @@ class LazyProgram(_Program[torch.Tensor]):
     def later(self, size: tuple[int, int], making: LazyFactory) -> torch.Tensor | None:
         """The sample of a lazy image, whose values may be made later; None as of `sample`."""
         source = making.source
-        if not (is_usual(*size) and self._waits() and (_is_kept(source) or source.is_certain())):
+        certain = is_certain(making.chain, source.size)
+        if not (certain and is_usual(*size) and self._waits() and (_is_kept(source) or source.is_certain())):
             return self.of(size, making)
         held, data, again = making.source.waiting()
         if held is None:
@@ -267,7 +270,7 @@ class LazyProgram(_Program[torch.Tensor]):
     ) -> torch.Tensor | None:
         if record is not None and self._asks_for_boxes and not is_usual_box(self._plan.steps, record, width):
             return self._make(core, picture, record)
-        return lazy_sample(self, picture, record, again)
+        return lazy_sample(self, picture, record, again, lazy_tv_image() if self._wraps else LazySample)
 
     @Spent.picture
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
@@ -275,7 +278,7 @@ class LazyProgram(_Program[torch.Tensor]):
         made = self._make(self._core, picture, record)
         if made is None:
             raise _failed()
-        return made
+        return made.as_subclass(torch.Tensor) if self._wraps else made
 
     @Spent.picture
     def finish_all(

@@ -10,24 +10,22 @@ What it is made of is certain at the call: the draws, the file's bytes, and that
 from __future__ import annotations
 
 import os
-import sys
 import threading
-import weakref
 from array import array
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch.utils import swap_tensors
 
-from .._core import codecs, engine
 from .._core.native import Picture
-from .._lazy.source import ANY_PIXELS, Source, pass_order
+from .._lazy.source import Source
 from .._loader.sample_memory import empty_batch
+from .pending_samples import Held, Makes, Pending
+from .written_boxes import WrittenBox, box_bytes, box_of, write_boxes
 
-MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
+_MOST_BOXES = 8  # that are written to a sample later; more, or more memory than it takes, at once
 
 _lock = threading.RLock()  # whoever makes a sample ordinary holds it
 
@@ -38,171 +36,6 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
-class Makes(Protocol):
-    """What makes samples: LazyProgram.
-
-    Attributes:
-        waiting: samples that it was asked for, the latest ones.
-        dtype: of a sample.
-        together: how many were made with others; alone: one by one.
-    """
-
-    waiting: deque[weakref.ref[Pending]]
-    dtype: torch.dtype
-    together: int
-    alone: int
-
-    def has_helpers(self) -> bool:
-        """Whether several samples take less time together."""
-
-    def shape_of(self, picture: Picture) -> tuple[int, ...]:
-        """[C, H, W] of a picture's sample."""
-
-    def strides_of(self, picture: Picture) -> tuple[int, ...]:
-        """Its strides where it is made alone. In a batch, rows follow one another."""
-
-    def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
-        """One."""
-
-    def finish_each(
-        self, pictures: list[Picture], records: Sequence[array[int] | None]
-    ) -> Sequence[torch.Tensor]:
-        """Some, each in memory of its own."""
-
-    def finish_all(
-        self, pictures: list[Picture], records: Sequence[array[int] | None], places: array[int]
-    ) -> None:
-        """Some, each at its address in a batch."""
-
-    def then(self, do: str, by: Any) -> Makes | None:
-        """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
-
-
-class Held:
-    """What lazy samples wait with: a file or pixels. Many samples may be made of the same.
-
-    Args:
-        picture: of which a sample is made.
-        again: the file, if it is worth decoding it once for all samples.
-
-    Attributes:
-        data, size: the file, and zeros; or pixels, and their width and height.
-        whole: width and height of what is to be decoded.
-    """
-
-    __slots__ = ("__weakref__", "_again", "_bytes", "data", "size", "whole")
-
-    def __init__(self, picture: Picture) -> None:
-        self.data, *self.size = picture[:3]
-        self.whole: tuple[int, int] | None = None
-        self._again: weakref.ref[Source] | None = None
-        self._bytes = 0
-        self._count(len(self.data))
-
-    @classmethod
-    def of(cls, picture: Picture, again: Source | None = None) -> Held:
-        """The one with a picture's data."""
-        data = picture[0]
-        held = _held.get(id(data))
-        if held is None or held.data is not data:  # its file's data has gone, and another's lies there
-            held = _held[id(data)] = cls(picture)
-        if again is not None and held.whole is None and not held.size[0]:
-            held.whole, held._again = again.size, weakref.ref(again)
-            held._count(4 * again.size[0] * again.size[1])
-        return held
-
-    def _count(self, size: int) -> None:
-        Pending.waiting += size - self._bytes
-        self._bytes = size
-
-    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not over():
-            Pending.waiting -= self._bytes
-
-    @staticmethod
-    def decode(pendings: Iterable[Pending]) -> None:
-        """Decodes the files of which several samples are made, side by side."""
-        files = {id(held): held for one in pendings if (held := one.held) is not None and held.whole}
-        each = [*files.values()]
-        if not each:
-            return
-        pictures: list[Picture] = [(held.data, 0, 0, b"", *held.whole) for held in each if held.whole]
-        rows = codecs.capsule().make_rows(pictures, pass_order(), ANY_PIXELS, *engine.helpers())
-        if isinstance(rows, int):  # memory is short: each sample decodes what it needs
-            return
-        for held, made in zip(each, rows, strict=True):
-            assert held.whole is not None
-            held.data, held.size, held.whole = made, [*held.whole], None
-            _held[id(made)] = held
-            if held._again is not None and (source := held._again()) is not None:
-                source.keep(made)
-
-
-_held: weakref.WeakValueDictionary[int, Held] = (
-    weakref.WeakValueDictionary()
-)  # by the identity of a file's data
-
-
-class Pending:
-    """What a lazy sample will be made of.
-
-    Attributes:
-        program, record: see LazyProgram.
-        held, recorded: the picture: its data, and what is done to that first.
-        value: the sample, once it was made beside its tensor.
-        used: it was made as part of a batch, or another sample was made of it: no other waits for it.
-    """
-
-    __slots__ = ("__weakref__", "held", "program", "record", "recorded", "used", "value")
-
-    waiting = 0  # bytes of all that wait
-
-    def __init__(
-        self, program: Makes, held: Held | None, recorded: tuple[Any, ...], record: array[int] | None
-    ) -> None:
-        self.program, self.held, self.recorded, self.record = program, held, recorded, record
-        self.value: torch.Tensor | None = None
-        self.used = False
-        program.waiting.append(weakref.ref(self))
-
-    @property
-    def picture(self) -> Picture:
-        """Of which it is made."""
-        held = self.held
-        data: Any = (b"", 0, 0) if held is None else (held.data, *held.size)
-        return (*data, *self.recorded)
-
-    def make(self) -> torch.Tensor:
-        """The sample, in memory of its own."""
-        if self.value is not None:
-            return self.value
-        others = [] if self.used or not self.program.has_helpers() else self._others()
-        group = [self, *others]
-        Held.decode(group)
-        with torch.inference_mode(False):  # in which somebody else's sample must not be made
-            if not others:
-                self.program.alone += 1
-                return self.keep(self.program.finish(self.picture, self.record))
-            made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
-        for one, value in zip(group, made, strict=True):
-            one.keep(value)
-        return made[0]
-
-    def _others(self) -> list[Pending]:
-        """Those that somebody holds and nobody has looked at."""
-        found, waiting = list[Pending](), self.program.waiting
-        while waiting:
-            one = waiting.popleft()()
-            if one is not None and one is not self and one.value is None and not one.used:
-                found.append(one)
-        return found
-
-    def keep(self, value: torch.Tensor) -> torch.Tensor:
-        """It was made. Its picture is not needed any more."""
-        self.value, self.held = value, None
-        return value
 
 
 class _AsTensor(torch._C._TensorMeta):
@@ -225,6 +58,20 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
     waits = True
     _pending: Pending
 
+    def as_subclass(self, cls: Any) -> Any:
+        """Torch asks nobody: the view that it makes would keep this from becoming ordinary."""
+        return _ordinary(self).as_subclass(cls)
+
+    @classmethod
+    def _as_seen(cls, value: torch.Tensor) -> torch.Tensor:
+        """What it becomes."""
+        return value
+
+    @classmethod
+    def _is_stacked(cls) -> bool:
+        """Whether torch.stack of such samples gives an ordinary tensor."""
+        return True
+
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -237,10 +84,12 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
             made = _stacked(*args, **kwargs)
             if made is not None:
                 return made
-        elif (do := _ARITHMETIC.get(func)) is not None and not kwargs and len(args) < 3:
+        elif cls is LazySample and (do := _ARITHMETIC.get(func)) and not kwargs and len(args) < 3:
             made = calculated(*do, *args)
             if made is not None:
                 return made
+        elif func is torch.Tensor.__setitem__ and not kwargs and _written(*args):
+            return None
         given = args, kwargs
         args, kwargs = _each(args, _ordinary), _each(kwargs, _ordinary)
         # What lies where nobody looks for tensors, or cannot be swapped, goes on to __torch_dispatch__.
@@ -259,7 +108,7 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
 def _each(value: Any, do: Callable[[LazySample], Any]) -> Any:
     """The same with something else in place of each lazy sample."""
     kind = type(value)
-    if kind is LazySample:
+    if kind is LazySample or issubclass(kind, LazySample):
         return do(value)
     if kind is dict:
         return {key: _each(one, do) for key, one in value.items()}
@@ -307,10 +156,10 @@ def _holds(*values: Any) -> bool:
 def _ordinary(sample: LazySample) -> torch.Tensor:
     """The sample, which is an ordinary tensor from now on; or its value, if something refers to it weakly."""
     with _lock:
-        if type(sample) is not LazySample:  # another thread was faster
+        if not isinstance(sample, LazySample):  # another thread was faster
             return sample
         pending = sample._pending
-        value, own = pending.make(), vars(sample).copy()
+        value, own = sample._as_seen(pending.make()), vars(sample).copy()
         del own["_pending"]
         try:
             with torch._C.DisableTorchFunctionSubclass():
@@ -328,9 +177,9 @@ def _stacked(
     """What torch.stack gives of lazy samples of one program, and of ordinary tensors like them; else None."""
     if more or dim != 0 or type(tensors) not in (list, tuple) or len(tensors) < 2:
         return None
-    waiting = [vars(one).get("_pending") if type(one) is LazySample else None for one in tensors]
+    waiting = [vars(one).get("_pending") if isinstance(one, LazySample) else None for one in tensors]
     programs = {one.program for one in waiting if one is not None}
-    if len(programs) != 1:
+    if len(programs) != 1 or not all(one._is_stacked() for one in tensors if isinstance(one, LazySample)):
         return None
     program, each = programs.pop(), tensors[0].shape
     for tensor, pending in zip(tensors, waiting, strict=True):
@@ -344,10 +193,11 @@ def _stacked(
     start, step = out.data_ptr(), out.nbytes // len(tensors)
     pictures, records, places = list[Picture](), list[Any](), array("q")
     kept = dict[int, Pending]()
+    boxes = dict[int, tuple[WrittenBox, ...]]()
     with _lock:
         Held.decode(one for one in waiting if one is not None)
         for i, (tensor, pending) in enumerate(zip(tensors, waiting, strict=True)):
-            if pending is None or type(tensor) is not LazySample:  # another thread may have looked at it
+            if pending is None or not isinstance(tensor, LazySample):  # another thread may have looked at it
                 out[i].copy_(tensor)
                 continue
             if pending.value is not None:
@@ -356,10 +206,14 @@ def _stacked(
             pictures.append(pending.picture)
             records.append(pending.record)
             places.append(start + i * step)
+            boxes[i] = pending.boxes
             if pending.used:  # somebody keeps it, as a dataset does that makes each sample once
                 kept[i] = pending
             pending.used = True
     program.finish_all(pictures, records, places)
+    for i, written in boxes.items():
+        if written:
+            write_boxes(out[i], written)
     if not out.is_inference():
         torch.autograd.graph.increment_version(out)
     with _lock:
@@ -385,22 +239,40 @@ def _is_plain(tensor: Any, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
 
 def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Tensor | None:
     """What torch's arithmetic makes of a lazy sample, lazily; None where it must be done."""
-    pending = vars(sample).get("_pending") if type(sample) is LazySample else None
+    pending = vars(sample).get("_pending") if isinstance(sample, LazySample) else None
     if pending is None or torch.is_inference_mode_enabled():
         return None
     program = pending.program.then(do, by)
-    if program is None or (in_place and program.dtype is not pending.program.dtype):
+    if program is None or pending.boxes or (in_place and program.dtype is not pending.program.dtype):
         return None
     with _lock:
-        if type(sample) is not LazySample or sample._pending is not pending or pending.value is not None:
+        if not isinstance(sample, LazySample) or sample._pending is not pending or pending.value is not None:
             return None  # another thread was faster
         if program is pending.program and do != "copied":
             return sample
         if not in_place:
             pending.used = True
-            return _sample(Pending(program, pending.held, pending.recorded, pending.record))
+            return _sample(Pending(program, pending.held, pending.recorded, pending.record), type(sample))
         sample._pending = Pending(program, pending.held, pending.recorded, pending.record)
     return sample
+
+
+def _written(sample: Any, index: Any, by: Any) -> bool:
+    """Whether `sample[index] = by` waits, too."""
+    pending = vars(sample).get("_pending") if isinstance(sample, LazySample) else None
+    if pending is None or torch.is_inference_mode_enabled():
+        return False
+    box = box_of(sample.shape, sample.dtype, index, by)
+    if box is None:
+        return False
+    with _lock:
+        if not isinstance(sample, LazySample) or sample._pending is not pending or pending.value is not None:
+            return False
+        boxes = (*pending.boxes, box)
+        if len(boxes) > _MOST_BOXES or box_bytes(boxes) > sample.nbytes:
+            return False
+        pending.boxes = boxes
+    return True
 
 
 _ARITHMETIC: dict[Any, tuple[str, bool]] = {
@@ -436,16 +308,20 @@ _KNOWN = _known()
 
 
 def lazy_sample(
-    program: Makes, picture: Picture, record: array[int] | None, again: Source | None = None
+    program: Makes,
+    picture: Picture,
+    record: array[int] | None,
+    again: Source | None = None,
+    kind: type[LazySample] = LazySample,
 ) -> LazySample:
     """A sample that waits; again: see Held."""
-    return _sample(Pending(program, Held.of(picture, again), picture[3:], record))
+    return _sample(Pending(program, Held.of(picture, again), picture[3:], record), kind)
 
 
-def _sample(pending: Pending) -> LazySample:
+def _sample(pending: Pending, kind: type[LazySample] = LazySample) -> LazySample:
     make: Any = torch.Tensor._make_wrapper_subclass
     program, picture = pending.program, pending.picture
     shape, strides = program.shape_of(picture), program.strides_of(picture)
-    sample: LazySample = make(LazySample, shape, strides=strides, dtype=program.dtype, device="cpu")
+    sample: LazySample = make(kind, shape, strides=strides, dtype=program.dtype, device="cpu")
     sample._pending = pending
     return sample

@@ -113,5 +113,5 @@ class Suffix:
         if lazy is None:
             sample = program.sample(size, picture.tobytes("raw", "RGBX") + SLACK, size, b"")
         else:
-            sample = program.of(size, lazy)
+            sample = program.later(size, lazy)
         return None if sample is None else (sample, plan.rest, plan.reason)

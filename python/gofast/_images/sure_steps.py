@@ -22,6 +22,7 @@ _SURE = {
     "random_sharpness",
     "random_rotation",
     "random_affine",
+    "random_perspective",
     "trivial_augment",
     "rand_augment",
     "auto_augment",
@@ -35,6 +36,7 @@ _LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 13, 16
 _MOST_SHORT = 1 << 10  # of a shorter side that is resized to: the longer one has 16 times that at most
 _MOST_PADDING = 1 << 11  # of a side: with it, a picture stays below canvas.h's GF_CANVAS_MOST_PIXELS
 _MOST_SUMMED = (1 << 24) // 255  # pixels, of which torch's mean is exact
+_MOST_DISTORTION = 0.5  # of a perspective, whose corners do not come to lie on one line
 _LEAST_SIGMA = 0.01  # the weights of a smaller one may all be 0
 
 
@@ -90,6 +92,10 @@ def _behind(step: dict[str, Any], size: Size, channels: int) -> Size:
         return _resized(step, size)
     if op == "random_apply":
         return size if _through(step["steps"], size, channels) == size else None
+    if op in ("random_choice", "random_order"):
+        return _of_members(step, size, channels)
+    if op == "pad":
+        return _padded(step, size)
     if not _keeps_size(step, size, channels):
         raise _Unsure
     return size
@@ -104,7 +110,25 @@ def _keeps_size(step: dict[str, Any], size: Size, channels: int) -> bool:
         return _has_exact_mean(size, channels)
     if step.get("tensor"):
         return op in _SURE_OF_TENSORS and _has_exact_mean(size, channels)
-    return op in _SURE and not step.get("expand")
+    return op in _SURE and not step.get("expand") and step.get("distortion", 0) <= _MOST_DISTORTION
+
+
+def _of_members(step: dict[str, Any], size: Size, channels: int) -> Size:
+    """The size behind one of them, or behind all in any order."""
+    sizes = {_through(member, size, channels) for member in step["members"]}
+    if step["op"] == "random_order" and sizes - {size}:
+        raise _Unsure
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def _padded(step: dict[str, Any], size: Size) -> Size:
+    if size is None or max(step["padding"]) > _MOST_PADDING:
+        raise _Unsure  # it may become narrow
+    left, top, right, bottom = step["padding"]
+    made = size[0] + top + bottom, size[1] + left + right
+    if max(made) > _MOST_SIDE:
+        raise _Unsure
+    return made
 
 
 def _blurs(step: dict[str, Any], size: tuple[int, int]) -> bool:

@@ -30,7 +30,8 @@ from torchvision.transforms import v2
 import gofast
 from gofast._core import codecs, engine
 from gofast._images import lazy_program
-from gofast._images.lazy_samples import LazySample, Pending
+from gofast._images.lazy_samples import LazySample
+from gofast._images.pending_samples import Pending
 from gofast._images.sure_steps import never_fail
 from gofast._lazy import source
 from in_threads import in_threads
@@ -457,6 +458,10 @@ def sure(r: random.Random) -> T.Compose:
         T.RandomAdjustSharpness(3),
         T.GaussianBlur(r.choice([3, 2 * side - 1, 2 * side + 1]), (0.01, 3)),
         T.RandomCrop(r.randint(1, 90), r.choice([None, 4, (0, 60)]), r.random() < 0.3),
+        T.RandomPerspective(r.choice([0.1, 0.5]), 0.7, way),
+        T.RandomChoice([T.RandomHorizontalFlip(1), T.RandomPerspective(), T.CenterCrop(side)]),
+        T.RandomOrder([T.RandomHorizontalFlip(1), T.RandomRotation(20, way), jitter]),
+        T.Pad(r.choice([1, (0, 70), (3, 1, 4, 1)]), 7, r.choice(["constant", "edge", "reflect"])),
     ]
     some = [r.choice(crops), *r.sample(steps, r.randint(0, 3))]
     r.shuffle(some)
@@ -500,6 +505,7 @@ def test_what_waits_can_be_made(block: int, tmp_path: Path) -> None:
             rows = list[Any]()
             for draw in range(4):
                 torch.manual_seed(draw)
+                random.seed(draw)
                 try:
                     rows.append(compose(opened(path, ours)))
                 except (ValueError, RuntimeError) as error:
@@ -507,7 +513,8 @@ def test_what_waits_can_be_made(block: int, tmp_path: Path) -> None:
                 rows.append(torch.rand(1))
             waited += sum(type(row) is LazySample for row in rows)
             tensors = [row for row in rows[::2] if isinstance(row, torch.Tensor)]
-            results.append((rows if len(tensors) < 4 else torch.stack(tensors), rows[1::2]))
+            alike = len(tensors) == 4 and len({row.shape for row in tensors}) == 1
+            results.append((torch.stack(tensors) if alike else rows, rows[1::2]))
         assert difference(*results) == "", (seed, size, compose)
     assert waited > 150
 
@@ -588,6 +595,17 @@ def test_which_steps_never_fail() -> None:
         ([{"op": "random_crop", "size": [9, 9], "padding": [2048] * 4}], True),
         ([{"op": "random_crop", "size": [9, 9], "padding": [2049] * 4}], False),
         ([{"op": "random_apply", "steps": [fixed]}, blur], False),  # of one size or of another
-        ([{"op": "random_perspective"}], False),
+        ([{"op": "random_perspective", "distortion": 0.5}], True),
+        ([{"op": "random_perspective", "distortion": 0.6}], False),
+        ([{"op": "random_choice", "members": [[fixed], [{"op": "hflip"}]]}], True),
+        ([{"op": "random_choice", "members": [[fixed], []]}, blur], False),  # of one size or of another
+        ([{"op": "random_choice", "members": [[fixed], [fixed]]}, {**blur, "kernel": [3, 3]}], True),
+        ([{"op": "random_choice", "members": [[{"op": "random_jpeg"}], []]}], False),
+        ([fixed, {"op": "random_order", "members": [[{"op": "vflip"}], [fixed]]}], True),
+        ([{"op": "random_order", "members": [[{"op": "vflip"}], [fixed]]}], False),
+        ([fixed, {"op": "pad", "padding": [9, 0, 2048, 3]}, blur], True),
+        ([fixed, {"op": "pad", "padding": [9, 0, 2049, 3]}], False),
+        ([{"op": "pad", "padding": [1, 1, 1, 1]}], False),  # perhaps of a narrow picture
+        ([{**resize, "size": [8000, 9]}, {"op": "pad", "padding": [0, 200, 0, 0]}], False),
     ]:
         assert never_fail(steps, 3) is sure, steps

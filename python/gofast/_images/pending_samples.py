@@ -1,0 +1,187 @@
+"""What a sample that waits will be made of: its program, its draws, and its file or pixels."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from .._core import codecs, engine
+from .._core.native import Picture
+from .._lazy.source import ANY_PIXELS, Source, pass_order
+from .written_boxes import WrittenBox, write_boxes
+
+MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
+
+
+class Makes(Protocol):
+    """What makes samples: LazyProgram.
+
+    Attributes:
+        waiting: samples that it was asked for, the latest ones.
+        dtype: of a sample.
+        together: how many were made with others; alone: one by one.
+    """
+
+    waiting: deque[weakref.ref[Pending]]
+    dtype: torch.dtype
+    together: int
+    alone: int
+
+    def has_helpers(self) -> bool:
+        """Whether several samples take less time together."""
+
+    def shape_of(self, picture: Picture) -> tuple[int, ...]:
+        """[C, H, W] of a picture's sample."""
+
+    def strides_of(self, picture: Picture) -> tuple[int, ...]:
+        """Its strides where it is made alone. In a batch, rows follow one another."""
+
+    def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
+        """One."""
+
+    def finish_each(
+        self, pictures: list[Picture], records: Sequence[array[int] | None]
+    ) -> Sequence[torch.Tensor]:
+        """Some, each in memory of its own."""
+
+    def finish_all(
+        self, pictures: list[Picture], records: Sequence[array[int] | None], places: array[int]
+    ) -> None:
+        """Some, each at its address in a batch."""
+
+    def then(self, do: str, by: Any) -> Makes | None:
+        """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
+
+
+class Held:
+    """What lazy samples wait with: a file or pixels. Many samples may be made of the same.
+
+    Args:
+        picture: of which a sample is made.
+        again: the file, if it is worth decoding it once for all samples.
+
+    Attributes:
+        data, size: the file, and zeros; or pixels, and their width and height.
+        whole: width and height of what is to be decoded.
+    """
+
+    __slots__ = ("__weakref__", "_again", "_bytes", "data", "size", "whole")
+
+    def __init__(self, picture: Picture) -> None:
+        self.data, *self.size = picture[:3]
+        self.whole: tuple[int, int] | None = None
+        self._again: weakref.ref[Source] | None = None
+        self._bytes = 0
+        self._count(len(self.data))
+
+    @classmethod
+    def of(cls, picture: Picture, again: Source | None = None) -> Held:
+        """The one with a picture's data."""
+        data = picture[0]
+        held = _held.get(id(data))
+        if held is None or held.data is not data:  # its file's data has gone, and another's lies there
+            held = _held[id(data)] = cls(picture)
+        if again is not None and held.whole is None and not held.size[0]:
+            held.whole, held._again = again.size, weakref.ref(again)
+            held._count(4 * again.size[0] * again.size[1])
+        return held
+
+    def _count(self, size: int) -> None:
+        Pending.waiting += size - self._bytes
+        self._bytes = size
+
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not over():
+            Pending.waiting -= self._bytes
+
+    @staticmethod
+    def decode(pendings: Iterable[Pending]) -> None:
+        """Decodes the files of which several samples are made, side by side."""
+        files = {id(held): held for one in pendings if (held := one.held) is not None and held.whole}
+        each = [*files.values()]
+        if not each:
+            return
+        pictures: list[Picture] = [(held.data, 0, 0, b"", *held.whole) for held in each if held.whole]
+        rows = codecs.capsule().make_rows(pictures, pass_order(), ANY_PIXELS, *engine.helpers())
+        if isinstance(rows, int):  # memory is short: each sample decodes what it needs
+            return
+        for held, made in zip(each, rows, strict=True):
+            assert held.whole is not None
+            held.data, held.size, held.whole = made, [*held.whole], None
+            _held[id(made)] = held
+            if held._again is not None and (source := held._again()) is not None:
+                source.keep(made)
+
+
+_held: weakref.WeakValueDictionary[int, Held] = (
+    weakref.WeakValueDictionary()
+)  # by the identity of a file's data
+
+
+class Pending:
+    """What a lazy sample will be made of.
+
+    Attributes:
+        program, record: see LazyProgram.
+        held, recorded: the picture: its data, and what is done to that first.
+        value: the sample, once it was made beside its tensor.
+        boxes: what is written to it once it is made.
+        used: it was made as part of a batch, or another sample was made of it: no other waits for it.
+    """
+
+    __slots__ = ("__weakref__", "boxes", "held", "program", "record", "recorded", "used", "value")
+
+    waiting = 0  # bytes of all that wait
+
+    def __init__(
+        self, program: Makes, held: Held | None, recorded: tuple[Any, ...], record: array[int] | None
+    ) -> None:
+        self.program, self.held, self.recorded, self.record = program, held, recorded, record
+        self.value: torch.Tensor | None = None
+        self.boxes: tuple[WrittenBox, ...] = ()
+        self.used = False
+        program.waiting.append(weakref.ref(self))
+
+    @property
+    def picture(self) -> Picture:
+        """Of which it is made."""
+        held = self.held
+        data: Any = (b"", 0, 0) if held is None else (held.data, *held.size)
+        return (*data, *self.recorded)
+
+    def make(self) -> torch.Tensor:
+        """The sample, in memory of its own."""
+        if self.value is not None:
+            return self.value
+        others = [] if self.used or not self.program.has_helpers() else self._others()
+        group = [self, *others]
+        Held.decode(group)
+        with torch.inference_mode(False):  # in which somebody else's sample must not be made
+            if not others:
+                self.program.alone += 1
+                return self.keep(self.program.finish(self.picture, self.record))
+            made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
+        for one, value in zip(group, made, strict=True):
+            one.keep(value)
+        return made[0]
+
+    def _others(self) -> list[Pending]:
+        """Those that somebody holds and nobody has looked at."""
+        found, waiting = list[Pending](), self.program.waiting
+        while waiting:
+            one = waiting.popleft()()
+            if one is not None and one is not self and one.value is None and not one.used:
+                found.append(one)
+        return found
+
+    def keep(self, value: torch.Tensor) -> torch.Tensor:
+        """It was made. Its picture is not needed any more."""
+        write_boxes(value, self.boxes)
+        self.value, self.held, self.boxes = value, None, ()
+        return value
