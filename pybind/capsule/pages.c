@@ -43,7 +43,7 @@ static int shared(char *data, size_t size, int fd) {
 PyObject *gf_py_share(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long fd;
-    if (n != 2 || !gf_integers(args + 1, 1, 1, &fd)) return PyErr_Format(PyExc_TypeError, "takes pages and a descriptor");
+    if (n != 2 || !gf_integers(args + 1, 1, 1, &fd)) return PyErr_Format(PyExc_TypeError, "takes 2 arguments: pages and a descriptor");
     char *data = PyCapsule_GetPointer(args[0], PAGES);
     if (!data) return NULL;
     size_t size = (size_t)(uintptr_t)PyCapsule_GetContext(args[0]);
