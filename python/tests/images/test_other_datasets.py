@@ -13,7 +13,7 @@ import PIL.Image
 import pytest
 import torch
 import torchvision.transforms as T
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import gofast
 from gofast._lazy.lazy_image import LazyImage
@@ -74,17 +74,6 @@ def test_batches_are_torchs(paths: list[Path], workers: int, method: str | None)
         states.append(torch.get_rng_state())
     same(*epochs)
     assert torch.equal(*states)
-
-
-@pytest.mark.parametrize(
-    "wrapped", [lambda own: Subset(own, [4, 0, 3]), lambda own: ConcatDataset([own, own])]
-)
-def test_parts_of_them_too(paths: list[Path], wrapped: Any) -> None:
-    dataset, epochs = wrapped(Own(paths)), []
-    for kind in (gofast.DataLoader, DataLoader):
-        torch.manual_seed(5)
-        epochs.append(list(kind(dataset, 2)))
-    same(*epochs)
 
 
 def test_streams(paths: list[Path]) -> None:
