@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+from types import MethodType
 from typing import Any, NamedTuple
 
 from PIL import Image
@@ -115,6 +116,8 @@ class OpenedImage(Image.Image):
             if name == "text":  # of a PNG: Pillow decodes it first
                 self.load()
                 return getattr(file.reopen(), name)
+            if name in ("_getexif", "get_child_images"):  # of a PNG, they decode it, too
+                return MethodType(getattr(file.kind, name), self)
             header = file.header()
             if name not in OF_FILES:
                 header.fp = file.stream()

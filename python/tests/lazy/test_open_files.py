@@ -233,6 +233,12 @@ USES: dict[str, list[Callable[[Any], Any]]] = {
         lambda image: image.convert("FOO"),
     ],
     "exif": [lambda image: dict(image.getexif()), lambda image: image.fp is None],
+    "merged exif": [
+        lambda image: image._getexif(),
+        lambda image: image.convert("L"),
+        lambda image: image._getexif(),
+    ],
+    "children": [lambda image: image.get_child_images(), lambda image: image.load()[0, 0]] * 2,
     "raw": [lambda image: image.convert("RGB").resize((9, 8)).tobytes("raw", "RGBX")],
     "raw, converted": [lambda image: image.convert("RGB").tobytes("raw", "BGRX")],
 }
