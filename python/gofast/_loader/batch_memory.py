@@ -16,6 +16,7 @@ from .worker_ring import SharedTensor
 
 Laid: TypeAlias = "dict[int, tuple[torch.UntypedStorage, MemoryBlock]]"  # by a storage's identity
 _MOST_BYTES = 1 << 30  # of a ring, if it has more than two slots
+_MOST_TIMES = 4  # as large as what lies in it a slot may be: who keeps that keeps the slot
 
 
 class MemoryBlock:
@@ -74,8 +75,10 @@ class BatchMemory:
         Raises:
             OSError: there is no memory that could be shared.
         """
+        most = _MOST_TIMES * _rounded(bytes_)
         for slot_bytes, ring, worker_ring in self._rings:
-            if slot_bytes >= bytes_ and (taken := engine.capsule().block(ring)) is not None:
+            fits = bytes_ <= slot_bytes <= most
+            if fits and (taken := engine.capsule().block(ring)) is not None:
                 return MemoryBlock(*taken, worker_ring, self.laid)
         self._add(_rounded(bytes_))
         return self.take(bytes_)
