@@ -62,6 +62,10 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         """Torch asks nobody: the view that it makes would keep this from becoming ordinary."""
         return _ordinary(self).as_subclass(cls)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """What it becomes is pickled, also where it cannot become that."""
+        return _ordinary(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
+
     @classmethod
     def _as_seen(cls, value: torch.Tensor) -> torch.Tensor:
         """What it becomes."""

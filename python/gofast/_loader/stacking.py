@@ -27,7 +27,7 @@ from .batch_memory import BatchMemory
 from .getitems import is_ours
 from .native_dataset import surroundings
 from .sample_memory import SampleMemory, StackedBatches, making
-from .worker_parcels import parcel
+from .worker_parcels import parcel, waits
 from .worker_ring import can_share
 
 # Smaller batches are torch's: its allocator has used their memory before.
@@ -120,7 +120,7 @@ class Stacking:
         if small:  # torch would make a file of it, which crosses as one
             out = torch.empty((len(batch), *first.shape), dtype=first.dtype, device="cpu")
             return torch.stack(plain, 0, out=out)  # type: ignore[arg-type]
-        made = None if any(map(_waits, plain)) else self._places(blocks).batch(plain)
+        made = None if any(map(waits, plain)) else self._places(blocks).batch(plain)
         if made is not None:
             return made
         try:
@@ -219,7 +219,7 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
         and dtype in NAMES
         and len(shape) < 9
         and all(
-            (type(one) is torch.Tensor or _waits(one))
+            (type(one) is torch.Tensor or waits(one))
             and one.shape == shape
             and one.dtype is dtype
             and one.layout is torch.strided
@@ -230,11 +230,6 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
             for one in batch
         )
     )
-
-
-def _waits(sample: torch.Tensor) -> bool:
-    """Whether it is a lazy sample: torch.stack makes those of a batch."""
-    return getattr(type(sample), "waits", False)
 
 
 def _is_plain(row: Any, depth: int = _MOST_NESTED) -> bool:

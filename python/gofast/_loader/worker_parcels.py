@@ -52,6 +52,8 @@ class _Sender(ForkingPickler):
         self._places = places
 
     def reducer_override(self, value: Any) -> Any:
+        if waits(value):  # ForkingPickler takes it for what it stands for
+            return value.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
         if type(value) is torch.UntypedStorage:
             place = self._places.get(value._cdata)
             if place is not None:
@@ -89,7 +91,7 @@ def parcel(made: list[Any], rows: Any, memory: BatchMemory) -> Any:
                 places[storage._cdata] = _copied(storage, memory)
             except (OSError, MemoryError):
                 break  # torch needs less for one batch
-    return Parcel(made[0], places) if places else made[0]
+    return Parcel(made[0], places) if places or owners.waits else made[0]
 
 
 def _copied(storage: torch.UntypedStorage, memory: BatchMemory) -> _Place:
@@ -98,7 +100,7 @@ def _copied(storage: torch.UntypedStorage, memory: BatchMemory) -> _Place:
         return ctypes.string_at(storage.data_ptr(), bytes_)
     # Of few sizes, so that there are few rings. Pages that nobody writes are not there.
     place = memory.take(1 << (bytes_ - 1).bit_length()).crossing(bytes_)
-    place.copy_(torch.empty(0, dtype=torch.uint8).set_(storage))
+    place.copy_(torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage))
     return place
 
 
@@ -112,10 +114,12 @@ class Owners:
         counts: by identity: references to what is in them, from elsewhere and from here.
         held: what has more than from here.
         storages: of the tensors that are known, by identity.
+        waits: whether a lazy sample is left.
     """
 
     def __init__(self, *roots: list[Any]) -> None:
         self._seen, self._inside = list[Any](), dict[int, int]()  # references from within, by identity
+        self.waits = False
         waiting: list[Iterable[Any]] = [*roots]
         while waiting:
             for value in waiting.pop():
@@ -123,8 +127,9 @@ class Owners:
                     continue
                 times = self._inside[id(value)] = self._inside.get(id(value), 0) + 1
                 if times == 1:
-                    if isinstance(value, torch.Tensor) and getattr(type(value), "waits", False):
-                        value.data_ptr()  # a lazy sample is an ordinary tensor from here on
+                    if waits(value):
+                        value.data_ptr()  # an ordinary tensor from now on, if nothing refers to it weakly
+                        self.waits = self.waits or waits(value)
                     self._seen.append(value)
                     waiting.append(_parts(value))
         value = None
@@ -154,11 +159,14 @@ class Owners:
             count[storage._cdata] += 1
             if number in held:
                 kept.add(storage._cdata)
+        storage = None
         uses = torch._C._storage_Use_Count
         return [
-            storage
-            for number, storage in self.storages.items()
-            if number not in kept and uses(number) == count[number] + 1
+            self.storages[number]
+            for number, tensors in count.items()
+            if number not in kept
+            and uses(number) == tensors + 1
+            and sys.getrefcount(self.storages[number]) == tensors + _STORAGE
         ]
 
 
@@ -170,10 +178,17 @@ def _parts(value: Any) -> Iterable[Any]:
     return ()
 
 
+def waits(value: Any) -> bool:
+    """Whether it is a lazy sample: torch.stack makes those of a batch."""
+    return isinstance(value, torch.Tensor) and getattr(type(value), "waits", False)
+
+
 def _is_known(value: Any) -> bool:
     """Whether it is a tensor in memory, of torch's class or torchvision's."""
     kind = type(value)
-    if kind is not torch.Tensor and not kind.__module__.startswith("torchvision.tv_tensors"):
+    if kind is not torch.Tensor and (
+        waits(value) or not kind.__module__.startswith("torchvision.tv_tensors")
+    ):
         return False
     return (
         isinstance(value, torch.Tensor)
@@ -183,11 +198,14 @@ def _is_known(value: Any) -> bool:
     )
 
 
-def _usual_counts() -> tuple[int, int]:
-    """References that are Python's, torch's and ours: to a thing, and to the base of a view."""
-    seen, base = Owners([torch.zeros(2).view(2, 1)]).counts.values()
-    return seen, base
+def _usual_counts() -> tuple[int, int, int]:
+    """References that are Python's, torch's and ours: to a thing, to the base of a view, and to a storage."""
+    with torch.inference_mode(False):  # in which a view has no base
+        owners = Owners([torch.zeros(2, device="cpu").view(2, 1)])
+    seen, base = owners.counts.values()
+    (number,) = owners.storages
+    return seen, base, sys.getrefcount(owners.storages[number]) - 2  # those of both tensors
 
 
-_SEEN = _BASE = 0
-_SEEN, _BASE = _usual_counts()
+_SEEN = _BASE = _STORAGE = 0
+_SEEN, _BASE, _STORAGE = _usual_counts()

@@ -5,8 +5,10 @@ And datasets of the package `datasets`, as far as they need none: test_datasets.
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ import torch
 from PIL import Image
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, get_worker_info
 from torchvision import transforms as T
+from torchvision import tv_tensors
+from torchvision.transforms import v2
 
 import gofast
 from gofast._images.lazy_samples import LazySample
@@ -132,6 +136,32 @@ def test_batches_are_torchs(paths: list[str], collate: Any, method: str) -> None
     theirs = batches(DataLoader, Own(paths, False), 2, collate, multiprocessing_context=method)
     ours = batches(gofast.DataLoader, Own(paths, True), 2, collate, multiprocessing_context=method)
     assert difference(ours, theirs) == ""
+
+
+class Weak:
+    """It remembers its samples as a cache does that keeps none: they cannot become ordinary tensors."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind, self.seen = kind, weakref.WeakValueDictionary[int, torch.Tensor]()
+
+    def __call__(self, rows: list[dict[str, Any]]) -> Any:
+        self.seen.update((row["label"], row["pixels"]) for row in rows)
+        return not_stacked(rows), stack(rows), [isinstance(row["pixels"], self.kind) for row in rows]
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+def test_samples_that_somebody_refers_to_weakly(
+    paths: list[str], monkeypatch: pytest.MonkeyPatch, wraps: bool
+) -> None:
+    if wraps:
+        chain = v2.Compose([v2.RandomResizedCrop(64), v2.ToImage()])
+        monkeypatch.setattr(sys.modules[__name__], "TRAIN", chain)
+    collate = Weak(tv_tensors.Image if wraps else torch.Tensor)
+    theirs = batches(DataLoader, Own(paths, False), 1, collate)
+    ours = batches(gofast.DataLoader, Own(paths, True), 1, collate)
+    assert difference(ours, theirs) == ""
+    kinds = {type(one) for first, *_ in ours for one in first}
+    assert kinds == {collate.kind} and all(all(same) for *_, same in ours)
 
 
 def test_views_still_share_memory(paths: list[str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -329,12 +331,15 @@ def test_owners() -> None:
     assert free([tv_tensors.Image(picture(0))]) == free([tv_tensors.Mask(picture(0)[0])]) == 1
     held = picture(0)
     assert free([held]) == free([[held]]) == free([held[1]]) == free([held.detach()]) == 0
-    array, storage = (made := picture(0)).numpy(), picture(0)
+    array, whole = (made := picture(0)).numpy(), picture(0)
     assert free([made]) == 0 and array is not None
-    part = storage[1]
-    rows: list[Any] = [storage]
-    del storage
+    part = whole[1]
+    rows: list[Any] = [whole]
+    del whole
     assert free(rows) == 0 and part is not None
+    rows = [picture(0), picture(1)]
+    storage = rows[0].untyped_storage()
+    assert free(rows) == 1 and storage is not None
     inside = {"tensor": picture(0)}
     assert free([(inside, picture(1))]) == 1
     row = (picture(0), 1)
@@ -349,3 +354,42 @@ def test_owners() -> None:
     del whole
     assert free(both) == 1
     assert free(both, [both[2]]) == 1 and free([*both[:2]]) == 0
+
+
+IMPORTED = """
+import torch
+with {context}:
+    from gofast._loader.worker_parcels import Owners
+    assert len(Owners([torch.zeros(9, device="cpu")]).free()) == 1
+"""
+
+
+@pytest.mark.parametrize("context", ['torch.device("meta")', "torch.inference_mode()"])
+def test_imported_within(context: str) -> None:
+    """Scripts that make their tensors on an accelerator say so before they import anything else."""
+    subprocess.run([sys.executable, "-c", IMPORTED.format(context=context)], check=True)
+
+
+def test_default_device_of_a_worker() -> None:
+    """It is not where batches are copied."""
+
+    def begin(_: int) -> None:
+        torch.set_default_device("meta")
+
+    def pictures(kind: Any) -> Any:
+        dataset = Rows(lambda index: np.full((LARGE, LARGE), index))
+        return batches(kind, dataset, lambda rows: [*map(torch.from_numpy, rows)], worker_init_fn=begin)
+
+    assert difference(pictures(gofast.DataLoader), pictures(DataLoader)) == ""
+
+
+def test_what_is_kept_keeps_no_larger_slot(crossings: dict[str, list[Any]]) -> None:
+    """A loop may keep all masks of an epoch: no slot of a picture, which is larger, is theirs."""
+    kept = []
+    dataset = Rows(lambda index: (torch.zeros(1 << 20), torch.full((1 << 15,), index)))
+    for _, masks in gofast.DataLoader(
+        torch.utils.data.ConcatDataset([dataset] * 10), BATCH, num_workers=1, collate_fn=zipped
+    ):
+        kept.append(masks)
+    sizes = {(ticket[3], ticket[6][0]) for ticket in crossings["tickets"]}
+    assert len(kept) == 40 and sizes == {(1 << 22, 1 << 22), (1 << 18, 1 << 18)}
