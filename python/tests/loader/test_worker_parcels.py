@@ -377,7 +377,7 @@ def test_default_device_of_a_worker() -> None:
         torch.set_default_device("meta")
 
     def pictures(kind: Any) -> Any:
-        dataset = Rows(lambda index: np.full((LARGE, LARGE), index))
+        dataset = Rows(lambda index: np.full((3, LARGE, LARGE), index))
         return batches(kind, dataset, lambda rows: [*map(torch.from_numpy, rows)], worker_init_fn=begin)
 
     assert difference(pictures(gofast.DataLoader), pictures(DataLoader)) == ""
