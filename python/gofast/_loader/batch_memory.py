@@ -98,5 +98,5 @@ class BatchMemory:
 
 def _rounded(bytes_: int) -> int:
     """Batches that grow by and by shall not have a ring for each size."""
-    step = max(1 << bytes_.bit_length() - 3, 4096)
+    step = 1 << max(bytes_.bit_length() - 3, 12)
     return -(-bytes_ // step) * step
