@@ -154,13 +154,12 @@ class DownloadCache:
 
     def used(self, name: str) -> None:
         """The file was read, and is not wanted again in this epoch."""
-        fd = self._open()
-        try:
-            os.pwrite(fd, struct.pack("d", time.time()), 8 * (int(name[:15], 16) % _USES))
-        except OSError:
-            pass  # a full disk: it counts as not read
-        finally:
-            os.close(fd)
+        with contextlib.suppress(OSError, errors.ReadError):  # a full disk: it counts as not read
+            fd = self._open()
+            try:
+                os.pwrite(fd, struct.pack("d", time.time()), 8 * (int(name[:15], 16) % _USES))
+            finally:
+                os.close(fd)
 
     def reserve(
         self,
