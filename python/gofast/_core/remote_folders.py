@@ -6,6 +6,7 @@ A bucket's listing decides what is in it: its digest is the folder's name, so an
 from __future__ import annotations
 
 import errno
+import fcntl
 import itertools
 import os
 import shutil
@@ -76,6 +77,7 @@ def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
                     _fill(url, os.path.join(part, inside), folders, wanted, cache, fd, native)
                     os.rename(part, path)
             finally:
+                fcntl.flock(fd, fcntl.LOCK_UN)  # a fork of another thread has it, too
                 os.close(fd)
     except BaseException:
         cache.release(name)

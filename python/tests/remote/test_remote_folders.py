@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -163,6 +164,34 @@ def test_one_that_another_process_completes_between_two_looks(
     assert Path(local_folder("s3://bkt/train"), "c/a.jpg").read_bytes() == b"a"
     assert store.asked["GET object"] == 1
     assert sorted(path.name[33:] for path in kept.iterdir()) == ["", "train"]
+
+
+def test_a_fork_while_a_thread_downloads_keeps_nobody_waiting(store: Bucket) -> None:
+    store.put("train/c/a.jpg", b"a")
+    asked, forked = threading.Event(), threading.Event()
+
+    def refuse(request: Any, key: str) -> bool:
+        if key:
+            asked.set()
+            forked.wait(60)
+            request.say(403)
+        return bool(key)
+
+    store.spoil = refuse
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(local_folder, "s3://bkt/train")
+        assert asked.wait(60)
+        if not (child := os.fork()):
+            time.sleep(120)
+            os._exit(0)
+        try:
+            forked.set()
+            assert isinstance(first.exception(60), errors.ReadError)
+            store.spoil = None
+            assert os.listdir(pool.submit(local_folder, "s3://bkt/train").result(60)) == ["c"]
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def test_the_budget_is_asked_before_the_first_download(
