@@ -72,7 +72,7 @@ def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
             try:
                 with writing(part):
                     if os.path.isdir(path):  # meanwhile: the part is an empty one, made behind it
-                        shutil.rmtree(part)
+                        shutil.rmtree(part, ignore_errors=True)  # or whoever has just looked does it
                         break
                     _fill(url, os.path.join(part, inside), folders, wanted, cache, fd, native)
                     os.rename(part, path)
