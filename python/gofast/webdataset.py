@@ -167,7 +167,7 @@ class WebDataset(FluidPipeline):
     Args:
         urls: a list of shards, or a string: braces (``"train-{000..146}.tar"``), ``::`` between several, and
             patterns of files. Shards are paths, URLs, or ``pipe:`` and a command. They may be compressed by
-            gzip, bzip2, xz or zstd. Those behind URLs are downloaded, the next two while one is read.
+            gzip, bzip2, xz or zstd. Those behind URLs are downloaded, the next ones while one is read.
         handler: called with an error: True goes on, False ends, and it may raise.
         resampled: shards drawn with replacement, for ever.
         shardshuffle: shards in another order, by a buffer of so many; False: in theirs.

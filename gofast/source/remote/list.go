@@ -27,7 +27,7 @@ type Object struct {
 type limits struct {
 	page  int64 // bytes of an answer
 	empty int   // answers in a row that have no object, and say that there are more
-	bytes int   // of all keys, with 64 more for each
+	bytes int   // of all keys and tags, with 64 more for each
 }
 
 const longestKey = 1024 // bytes, says S3
@@ -77,7 +77,7 @@ func List(ctx context.Context, l *Listing, options Options) ([]Object, error) {
 				return nil, l.errorf(errs.ErrChanged, "the listing has %.80q twice: it changed while it was read", o.Key)
 			}
 			seen[o.Key] = true
-			if held += len(o.Key) + 64; held > listing.bytes {
+			if held += len(o.Key) + len(o.Tag) + 64; held > listing.bytes {
 				return nil, l.errorf(errs.ErrLimit, "the listing has more than %d objects: give a longer beginning of their names", len(found))
 			}
 			found = append(found, o)

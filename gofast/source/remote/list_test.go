@@ -63,6 +63,9 @@ func TestListingsThatLie(t *testing.T) {
 		"endless pages": {errs.ErrLimit, "more than 6", func(n int) string {
 			return head + more(n) + object(fmt.Sprintf("a b/%700d", n)) + "</ListBucketResult>"
 		}},
+		"long tags": {errs.ErrLimit, "more than 4", func(n int) string {
+			return head + more(n) + fmt.Sprintf("<Contents><Key>a b/%d</Key><Size>1</Size><ETag>%1000d</ETag></Contents></ListBucketResult>", n, n)
+		}},
 		"endless empty pages": {errs.ErrRead, "no end", func(n int) string { return head + more(n) + "</ListBucketResult>" }},
 		"the same page":       {errs.ErrRead, "no end", func(int) string { return head + more(1) + "</ListBucketResult>" }},
 		"no token":            {errs.ErrRead, "no end", func(int) string { return head + "<IsTruncated>true</IsTruncated></ListBucketResult>" }},

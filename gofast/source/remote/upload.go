@@ -76,6 +76,9 @@ func (c *client) inParts(ctx context.Context, u *Upload, file *os.File, size int
 	if err := c.document(ctx, &u.File, start, func() any { return &begun }); err != nil {
 		return "", err
 	}
+	if begun.ID == "" { // a part without it would be the object
+		return "", u.errorf(errs.ErrRead, "the server begins an upload in parts, and does not say which")
+	}
 	upload := url.Values{"uploadId": {begun.ID}}
 	defer func() {
 		if err != nil {

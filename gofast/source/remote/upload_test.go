@@ -47,6 +47,12 @@ func TestInParts(t *testing.T) {
 			}
 			return false
 		}},
+		"an upload without a name": {kind: errs.ErrRead, spoil: func(w http.ResponseWriter, r *http.Request, n int) bool {
+			if r.Method == http.MethodPost {
+				fmt.Fprint(w, `<InitiateMultipartUploadResult></InitiateMultipartUploadResult>`)
+			}
+			return r.Method == http.MethodPost
+		}},
 		"an error behind a 200": {kind: errs.ErrRead, dropped: true, spoil: func(w http.ResponseWriter, r *http.Request, n int) bool {
 			if r.Method == http.MethodPost && !r.URL.Query().Has("uploads") {
 				fmt.Fprint(w, `<Error><Code>InternalError</Code></Error>`)

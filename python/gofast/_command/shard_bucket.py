@@ -50,9 +50,12 @@ class BucketNames(ShardNames):
                 yield file
             try:
                 upload({"file": remote_file(path), "path": here, "told": _told(features)})
-            except errors.ChangedError:
-                if not self.is_whole(path, features):  # it may have come, and the answer not
-                    raise
+            except (errors.ChangedError, errors.NotFoundError):
+                # It may have come, and the answer not: it is there, or its upload is not any more.
+                with contextlib.suppress(errors.NotFoundError):
+                    if self.is_whole(path, features):
+                        return
+                raise
 
 
 def _told(features: str) -> str:

@@ -4,7 +4,7 @@ Each file has two bytes of the file ``lock``, by its name. Who uses the file hol
 for reading, who downloads it ahead the second one's, and who would remove it must get them for writing: the
 system gives locks back when a process ends, however it does. Byte 0 is held by whoever makes room.
 
-What ``lock`` contains are times: when the files whose names begin alike were last read to their end.
+What ``lock`` contains are times: when files whose names begin alike were last closed by who read them.
 """
 
 from __future__ import annotations
@@ -154,13 +154,12 @@ class DownloadCache:
 
     def used(self, name: str) -> None:
         """The file was read, and is not wanted again in this epoch."""
-        fd = self._open()
-        try:
-            os.pwrite(fd, struct.pack("d", time.time()), 8 * (int(name[:15], 16) % _USES))
-        except OSError:
-            pass  # a full disk: it counts as not read
-        finally:
-            os.close(fd)
+        with contextlib.suppress(OSError, errors.ReadError):  # a full disk: it counts as not read
+            fd = self._open()
+            try:
+                os.pwrite(fd, struct.pack("d", time.time()), 8 * (int(name[:15], 16) % _USES))
+            finally:
+                os.close(fd)
 
     def reserve(
         self,

@@ -6,8 +6,10 @@ A bucket's listing decides what is in it: its digest is the folder's name, so an
 from __future__ import annotations
 
 import errno
+import fcntl
 import itertools
 import os
+import shutil
 import time
 from collections.abc import Sequence
 
@@ -47,10 +49,10 @@ def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
         raise errors.NotFoundError(f"{shown(url)}: no such folder: there is no file below it").at(
             path=shown(url)
         )
-    folders = _folders(url, there)
     every = None if ends is None else (ends,) if isinstance(ends, str) else tuple(ends)
     wanted = [each for each in there if not each["key"].endswith("/")]
     wanted = [each for each in wanted if every is None or each["key"].lower().endswith(every)]
+    folders = _folders(url, there, {each["key"] for each in wanted})
     cache = DownloadCache(DownloadBudget.of())
     cache.check(
         url,
@@ -69,9 +71,13 @@ def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
                 continue
             try:
                 with writing(part):
+                    if os.path.isdir(path):  # meanwhile: the part is an empty one, made behind it
+                        shutil.rmtree(part, ignore_errors=True)  # or whoever has just looked does it
+                        break
                     _fill(url, os.path.join(part, inside), folders, wanted, cache, fd, native)
                     os.rename(part, path)
             finally:
+                fcntl.flock(fd, fcntl.LOCK_UN)  # a fork of another thread has it, too
                 os.close(fd)
     except BaseException:
         cache.release(name)
@@ -154,11 +160,11 @@ def _below_fsspec(url: str) -> list[RemoteObject]:
         ]
 
 
-def _folders(url: str, there: list[RemoteObject]) -> list[str]:
+def _folders(url: str, there: list[RemoteObject], wanted: set[str]) -> list[str]:
     """The folders that the keys stand in, for a disk.
 
     Raises:
-        UnsupportedError: a key is not the name of a file of a folder.
+        UnsupportedError: a key is not the name of a file of a folder, or another's download is called so.
     """
     keys = [each["key"] for each in there]
     found = dict.fromkeys(key.rpartition("/")[0] for key in keys)
@@ -167,8 +173,10 @@ def _folders(url: str, there: list[RemoteObject]) -> list[str]:
     for key in keys:
         parts = key.removesuffix("/").split("/")
         wrong = any(part in ("", ".", "..") or "\0" in part or len(os.fsencode(part)) > 250 for part in parts)
-        if wrong or key in found:
+        taken = key.endswith(".part") and key in wanted and key[:-5] in wanted
+        if wrong or taken or key in found:
             said = "is a folder and a file" if key in found else "is not the name of a file"
+            said = "is what another's download is called" if taken else said
             raise errors.UnsupportedError(f"{shown(url)}: the key {key!r:.90} {said} on a disk").at(
                 path=shown(url)
             )

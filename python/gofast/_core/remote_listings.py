@@ -25,7 +25,7 @@ def url_files(url: str) -> Known:
         UnsupportedError: nobody knows the scheme.
     """
     url = normal(url)
-    if url.startswith("http") and "*" in url:
+    if url.startswith("http") and "*" in url.partition("?")[0]:
         raise errors.OptionError(
             f"{shown(url)}: no server of HTTP lists its files: give braces, or a list of URLs"
         )

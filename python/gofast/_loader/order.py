@@ -10,7 +10,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from torch import Tensor
@@ -302,15 +301,20 @@ def dealt(samples: Iterable[Sample], rank: int, world: int, even: Even) -> Itera
     Raises:
         OptionError: even="error", and they cannot be divided.
     """
-    rest, first, whole = iter(samples), list[Sample](), 0
-    while group := list(islice(rest, world)):
-        first = first or group
-        whole += len(group)
-        if (more := world - len(group)) and even == "error":
-            raise _uneven(f"{whole} samples", world)
-        if more and even == "drop":
-            return
-        yield (group + (first * (more // len(first) + 1))[:more])[rank]
+    first: list[Sample] = []  # as many as may come again
+    whole, own = 0, list[Sample]()
+    for whole, sample in enumerate(samples, 1):
+        at = (whole - 1) % world
+        if even == "pad" and len(first) < world:
+            first.append(sample)
+        if at == rank:
+            own = [sample]
+        if at == world - 1:
+            yield own.pop()
+    if (over := whole % world) and even == "error":
+        raise _uneven(f"{whole} samples", world)
+    if over and even == "pad":
+        yield own.pop() if rank < over else first[(rank - over) % len(first)]
 
 
 def _uneven(samples: str, world: int) -> errors.OptionError:

@@ -97,9 +97,11 @@ def url_opener(
     ask()
     try:
         while coming:
+            held = 0
             for i, each in enumerate(coming):
-                if not each.start(wait=i <= _AHEAD):
+                if (i > _AHEAD and held > _BYTES_AHEAD) or not each.start(wait=i <= _AHEAD):
                     break  # a later one would take the room of this
+                held += each.size()
             now = coming.popleft()
             ahead = max(_AHEAD, min(_MOST_AHEAD, _BYTES_AHEAD // max(1, now.size())))
             ask()  # servers say what the next ones are while this one comes

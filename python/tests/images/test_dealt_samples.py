@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from torch.utils.data import DistributedSampler
 
 import gofast.webdataset as wds
 from gofast import errors
+from gofast._loader.order import dealt
 from tars import write_tar
 
 
@@ -60,6 +63,20 @@ def test_samples_that_cannot_be_dealt_out(shards: str, monkeypatch: pytest.Monke
     for options, said in wrong:
         with pytest.raises(errors.OptionError, match=said):
             wds.WebDataset(shards, **options)
+
+
+@pytest.mark.parametrize(("even", "most"), [("drop", 3), ("error", 3), ("pad", 103)])
+def test_others_samples_are_not_held(even: Any, most: int) -> None:
+    """But as many as may come again."""
+    alive: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def samples() -> Iterator[Any]:
+        for _ in range(1000):
+            alive.add(sample := type("Sample", (), {})())
+            yield sample
+            assert len(alive) <= most
+
+    assert len([None for _ in dealt(samples(), 1, 100, even)]) == 10
 
 
 def test_workers_of_a_loader_share_a_shard(shards: str) -> None:

@@ -79,6 +79,13 @@ def test_a_name_that_looks_like_a_pattern(store: Bucket) -> None:
     assert Path(local_files("s3://bkt/x[1].csv")).read_bytes() == b"one"
 
 
+def test_http_has_no_patterns() -> None:
+    with pytest.raises(errors.OptionError, match="no server of HTTP"):
+        url_files("https://host/*.csv?a=b")
+    signed = "https://host/[a]?.csv?signature=a*b"
+    assert url_files(signed) == {signed: None}
+
+
 def test_what_is_not_there(store: Bucket) -> None:
     store.put("a.csv", b"")
     for url, text in (

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,7 @@ from torchvision.datasets import ImageFolder
 import gofast
 from buckets import Bucket, bucket
 from gofast import errors
+from gofast._core import remote_folders
 from gofast._core.remote_files import local_files
 from gofast._core.remote_folders import local_folder
 from image_data import make_folder
@@ -135,6 +137,61 @@ def test_keys_that_are_no_files(key: str, store: Bucket, kept: Path) -> None:
     with pytest.raises(errors.UnsupportedError, match="on a disk"):
         local_folder("s3://bkt/train")
     assert not kept.exists() or not [path for path in kept.parent.rglob("x*") if path.is_file()]
+
+
+def test_a_key_that_is_called_as_anothers_download(store: Bucket) -> None:
+    store.put("train/a.bin", b"a")
+    store.put("train/a.bin.part", b"b")
+    with pytest.raises(errors.UnsupportedError, match="another's download"):
+        local_folder("s3://bkt/train")
+    assert os.listdir(local_folder("s3://bkt/train", ".bin")) == ["a.bin"]
+    del store.objects["train/a.bin"]
+    assert os.listdir(local_folder("s3://bkt/train")) == ["a.bin.part"]
+
+
+def test_one_that_another_process_completes_between_two_looks(
+    store: Bucket, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("train/c/a.jpg", b"a")
+    locked = remote_folders._locked
+
+    def late(part: str) -> int | None:
+        monkeypatch.setattr(remote_folders, "_locked", locked)
+        local_folder("s3://bkt/train")
+        return locked(part)
+
+    monkeypatch.setattr(remote_folders, "_locked", late)
+    assert Path(local_folder("s3://bkt/train"), "c/a.jpg").read_bytes() == b"a"
+    assert store.asked["GET object"] == 1
+    assert sorted(path.name[33:] for path in kept.iterdir()) == ["", "train"]
+
+
+def test_a_fork_while_a_thread_downloads_keeps_nobody_waiting(store: Bucket) -> None:
+    store.put("train/c/a.jpg", b"a")
+    asked, forked = threading.Event(), threading.Event()
+
+    def refuse(request: Any, key: str) -> bool:
+        if key:
+            asked.set()
+            forked.wait(60)
+            request.say(403)
+        return bool(key)
+
+    store.spoil = refuse
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(local_folder, "s3://bkt/train")
+        assert asked.wait(60)
+        if not (child := os.fork()):
+            time.sleep(120)
+            os._exit(0)
+        try:
+            forked.set()
+            assert isinstance(first.exception(60), errors.ReadError)
+            store.spoil = None
+            assert os.listdir(pool.submit(local_folder, "s3://bkt/train").result(60)) == ["c"]
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 def test_the_budget_is_asked_before_the_first_download(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,30 @@ def test_the_next_two_are_on_their_way_or_more_small_ones(
         assert web.asked["4.tar"] == 0
     samples.close()  # type: ignore[attr-defined]
     assert not [*(tmp_path / "kept").glob("*.part")]
+
+
+def test_large_ones_behind_a_small_one_are_not_all_ahead(
+    web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.put(**{f"{i}.tar": tar_bytes([{"bin": bytes(10 if i == 0 else 90_000)}]) for i in range(5)})
+    monkeypatch.setattr(opened_shards, "_BYTES_AHEAD", 100_000)
+    data = wds.WebDataset(f"{web.url}{{0..4}}.tar", shardshuffle=False, cache_dir=str(tmp_path / "kept"))
+    samples = iter(data)
+    for number in range(5):
+        next(samples)
+        ahead = {
+            name for name in map(str, (tmp_path / "kept").iterdir()) for i in range(5) if f"{i}.tar" in name
+        }
+        assert len(ahead) <= number + 3
+    assert not [*samples]
+
+
+def test_a_folder_of_downloads_that_goes_away_behind_an_opened_shard(web: Served, tmp_path: Path) -> None:
+    data = wds.WebDataset(f"{web.url}0.tar", shardshuffle=False, cache_dir=str(tmp_path / "kept"))
+    samples = iter(data)
+    next(samples)
+    shutil.rmtree(tmp_path / "kept")
+    assert len([*samples]) == 5
 
 
 def test_a_shard_of_room_is_enough(web: Served, tmp_path: Path) -> None:

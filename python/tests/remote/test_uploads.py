@@ -121,6 +121,24 @@ def test_what_passes_is_repeated(store: Bucket, photos: Path) -> None:
     assert len(lost) == len(store.objects) > 3
 
 
+@pytest.mark.parametrize(("status", "text"), [(412, "a file of this name is there"), (404, "no such file")])
+def test_an_answer_that_is_lost_and_one_that_lies(
+    status: int, text: str, store: Bucket, photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def spoil(request: Any, key: str) -> bool:
+        if request.command == "PUT":
+            if came:
+                store.objects[key] = Stored(request.body, '"tag"', request.headers["x-amz-meta-gofast"])
+            request.say(status)
+        return bool(request.command == "PUT")
+
+    store.spoil, came = spoil, False
+    assert shard(photos, DST) == 1
+    assert text in capsys.readouterr().err
+    came = True
+    assert shard(photos, DST, "--verify") == 0
+
+
 def test_a_killed_one_is_gone_on_with(store: Bucket, photos: Path) -> None:
     second, over = threading.Event(), threading.Event()
 
