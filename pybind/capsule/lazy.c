@@ -78,6 +78,20 @@ static int64_t fill_lazies(const gf_view *view, const gf_batch *batch, int64_t f
     return -1;
 }
 
+// A view of these, which says what a record is.
+static void view_lazies(gf_view *view, lazies *work, int64_t count) {
+    view->map = NULL;
+    view->y_bytes = 0;
+    view->hint = NULL;
+    view->length = count;
+    view->job_rows = 1;
+    view->fill = fill_lazies;
+    view->meter = gf_meter_of_fill;
+    view->stage = GF_STAGE_PICTURE;
+    view->n_parts = 1;
+    view->parts[0] = (gf_part){.program = work};
+}
+
 // Makes each of these, with most threads of a crew if there is one, of a view that says what a record is.
 // 0, or the code of one that could not be made; -1: Python raises.
 static int32_t make_all(gf_view *view, lazies *work, int64_t count, const uint8_t *records, gf_crew *crew, int most) {
@@ -89,13 +103,7 @@ static int32_t make_all(gf_view *view, lazies *work, int64_t count, const uint8_
     for (int64_t i = 0; i < count; i++) indices[i] = i;
     _Atomic int32_t code = 0;
     work->code = &code;
-    view->length = count;
-    view->job_rows = 1;
-    view->fill = fill_lazies;
-    view->meter = gf_meter_of_fill;
-    view->stage = GF_STAGE_PICTURE;
-    view->n_parts = 1;
-    view->parts[0] = (gf_part){.program = work};
+    view_lazies(view, work, count);
     const gf_batch batch = {.indices = indices, .records = records};
     gf_slot slot = {.rows_left = count}, *const slots[] = {&slot};
     const gf_request request = {.indices = indices, .records = records, .rows = count, .batch_rows = count, .slots = slots, .silent = 1};
@@ -128,15 +136,107 @@ PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n
         if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto end;
     lazies work = {.program = of->parts[0].program, .lazy = lazy, .places = POINTER(uint8_t *const, a[2])};
     *view = *of;
-    view->map = NULL;
-    view->y_bytes = 0;
-    view->hint = NULL;
     int32_t code = make_all(view, &work, count, POINTER(const uint8_t, a[1]), POINTER(gf_crew, a[3]), (int)a[4]);
     if (!PyErr_Occurred()) result = PyLong_FromLong(code);
 end:
     PyMem_Free(lazy);
     PyMem_Free(view);
     return result;
+}
+
+// Samples that the crew makes while Python goes on, and what they are made of.
+typedef struct {
+    gf_crew *crew;
+    gf_ticket *ticket;
+    PyObject *pictures; // has their bytes
+    lazies work;
+    _Atomic int32_t code;
+    gf_slot slot;
+    gf_view *view;
+    gf_lazy *lazy;
+    uint8_t **places;
+    int32_t pid; // a child that was forked meanwhile has no crew, and forgets them
+} making;
+
+static const char MAKING[] = "gofast.making";
+
+static void drop_making(PyObject *capsule) {
+    making *m = PyCapsule_GetPointer(capsule, MAKING);
+    if (m->ticket && m->pid != (int32_t)getpid()) return;
+    if (m->ticket) {
+        PyThreadState *state = PyEval_SaveThread();
+        m->crew->cancel(m->ticket);
+        PyEval_RestoreThread(state);
+        m->crew->release(m->ticket);
+    }
+    Py_XDECREF(m->pictures);
+    PyMem_Free(m->view);
+    PyMem_Free(m->lazy);
+    PyMem_Free(m->places);
+    PyMem_Free(m);
+}
+
+// begin_samples(pictures, view, records, places, crew, most): begins what make_samples does, on the crew's threads. What it
+// returns must end before the places do; None where the crew takes no work.
+PyObject *gf_py_begin_samples(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[5];
+    if (n != 6) return PyErr_Format(PyExc_TypeError, "takes 6 arguments (%zd given)", n);
+    if (!gf_integers(args + 1, 5, 5, a)) return NULL;
+    making *m = PyMem_Calloc(1, sizeof *m);
+    if (!m) return PyErr_NoMemory();
+    PyObject *capsule = PyCapsule_New(m, MAKING, drop_making);
+    if (!capsule) {
+        PyMem_Free(m);
+        return NULL;
+    }
+    m->pictures = PyList_AsTuple(args[0]);
+    Py_ssize_t count = m->pictures ? PyTuple_Size(m->pictures) : 0;
+    int64_t *indices = NULL;
+    if (!m->pictures) goto failed;
+    m->lazy = PyMem_Calloc((size_t)count + 1, sizeof *m->lazy);
+    m->places = PyMem_Calloc((size_t)count + 1, sizeof *m->places);
+    m->view = PyMem_Calloc(1, sizeof *m->view + sizeof *m->view->parts);
+    indices = PyMem_Calloc((size_t)count + 1, sizeof *indices);
+    if (!m->lazy || !m->places || !m->view || !indices) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!lazy_of(PyTuple_GetItem(m->pictures, i), &m->lazy[i])) goto failed;
+        m->places[i] = POINTER(uint8_t *const, a[2])[i];
+        indices[i] = i;
+    }
+    const gf_view *of = POINTER(const gf_view, a[0]);
+    m->work = (lazies){.program = of->parts[0].program, .lazy = m->lazy, .places = m->places, .code = &m->code};
+    *m->view = *of;
+    view_lazies(m->view, &m->work, count);
+    m->slot = (gf_slot){.rows_left = count};
+    m->pid = (int32_t)getpid();
+    m->crew = POINTER(gf_crew, a[3]);
+    gf_slot *const slots[] = {&m->slot};
+    const gf_request request = {.indices = indices, .records = POINTER(const uint8_t, a[1]), .rows = count, .batch_rows = count, .slots = slots, .silent = 1};
+    m->ticket = m->crew && count ? m->crew->submit(m->crew, m->view, (int)a[4], &request) : NULL;
+    PyMem_Free(indices);
+    if (m->ticket) return capsule;
+    Py_DECREF(capsule);
+    Py_RETURN_NONE;
+failed:
+    PyMem_Free(indices);
+    Py_DECREF(capsule);
+    return NULL;
+}
+
+// end_samples(making): helps, and waits for all: 0, or the code of one that could not be made.
+PyObject *gf_py_end_samples(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    if (n != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument (%zd given)", n);
+    making *m = PyCapsule_GetPointer(args[0], MAKING);
+    if (!m) return NULL;
+    PyThreadState *state = PyEval_SaveThread();
+    while (!m->crew->wait(m->ticket, NULL, 100)) continue;
+    PyEval_RestoreThread(state);
+    return PyLong_FromLong(m->code);
 }
 
 static int is_size(int64_t width, int64_t height) {

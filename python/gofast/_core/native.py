@@ -11,6 +11,7 @@ import ctypes
 from typing import Any, NewType, Protocol, TypeVar
 
 Ring = NewType("Ring", object)  # slots of batch memory; they outlive it
+Making = NewType("Making", object)  # samples that the crew makes meanwhile; dropped, it ends
 Pages = NewType("Pages", object)  # private memory, and what owns it
 Block = NewType("Block", object)  # a slot in which tensors lie side by side; they outlive it
 # Pixels, width, height, or a file and zeros; what was recorded; then the width and height of the sample.
@@ -196,6 +197,15 @@ class Capsule(Protocol):
         self, pictures: list[Picture], view: int, records: int, places: int, crew: int, most: int, /
     ) -> int:
         """Makes a sample of each picture at its place, with most threads of a crew: 0, or a fault."""
+
+    def begin_samples(
+        self, pictures: list[Picture], view: int, records: int, places: int, crew: int, most: int, /
+    ) -> Making | None:
+        """Begins what `make_samples` does, on the crew's threads. It must end before the places do. None: the
+        crew takes no work."""
+
+    def end_samples(self, making: Making, /) -> int:
+        """Helps, and waits for all of them: 0, or a fault."""
 
     def make_rows(
         self, pictures: list[Picture], pass_order: int, max_pixels: int, crew: int, most: int, /

@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch.utils.data import get_worker_info
 
-from .. import errors
 from .._core import codecs, engine, generators
 from .._core.native import Picture
 from .._core.numbers import NAMES
@@ -33,7 +32,7 @@ from .core_pictures import CorePictures
 from .lazy_samples import LazySample, lazy_sample
 from .lazy_tv_images import lazy_tv_image
 from .path_cache import LazyImageCache
-from .pending_samples import MOST_BYTES, Pending
+from .pending_samples import MOST_BYTES, Making, Pending, failed
 from .picture_files import BatchFiles
 from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers
@@ -57,11 +56,6 @@ def _at(record: array[int] | None) -> int:
 def _is_kept(source: Source) -> bool:
     """Whether its pixels are held already, and stay what they are."""
     return isinstance(source, PixelSource) or (isinstance(source, ArraySource) and source.mode == "RGB")
-
-
-def _failed() -> errors.EngineError:
-    """Of a picture that was known to be one: memory is short, or the file was changed under our hands."""
-    return errors.EngineError("a picture that waited for its batch could not be made: is memory short?")
 
 
 class _Program(Generic[Made]):
@@ -176,6 +170,7 @@ class LazyProgram(_Program[torch.Tensor]):
             self.shape = height, width, channels
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
         self.alone = self.together = 0
+        self.stacked = False
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
@@ -277,7 +272,7 @@ class LazyProgram(_Program[torch.Tensor]):
         """A sample that waited."""
         made = self._make(self._core, picture, record)
         if made is None:
-            raise _failed()
+            raise failed()
         return made.as_subclass(torch.Tensor) if self._wraps else made
 
     @Spent.picture
@@ -301,8 +296,25 @@ class LazyProgram(_Program[torch.Tensor]):
         if codecs.capsule().make_samples(
             pictures, core.address, drawn.buffer_info()[0], at, *engine.helpers()
         ):
-            raise _failed()
+            raise failed()
         self.together += len(pictures)
+
+    def begin(
+        self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
+    ) -> Making | None:
+        """See Makes."""
+        crew, most = engine.helpers()
+        if self._last or not pictures or not crew:  # alone, these have other strides than in a batch
+            return None
+        drawn = array("i")
+        for record in records:
+            drawn += record or array("i")
+        at = array("q", [place.data_ptr() for place in places])
+        work = codecs.capsule().begin_samples(
+            pictures, self._core.address, drawn.buffer_info()[0], at.buffer_info()[0], crew, most
+        )
+        self.together += len(pictures)
+        return None if work is None else Making(work, places, self)
 
     @functools.cached_property
     def _in_batches(self) -> CorePictures:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -21,7 +21,7 @@ from torch.utils import swap_tensors
 
 from .._core.native import Picture
 from .._lazy.source import Source
-from .._loader.sample_memory import empty_batch
+from .._loader.sample_memory import empty_batch, in_place
 from .pending_samples import Held, Makes, Pending
 from .written_boxes import WrittenBox, box_bytes, box_of, write_boxes
 
@@ -65,6 +65,21 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What it becomes is pickled, also where it cannot become that."""
         return _ordinary(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
+
+    @property
+    def place(self) -> torch.Tensor | None:
+        """Its memory, if it has any: the values are there after `lay`."""
+        pending = self._pending
+        return pending.value if pending.place is None else pending.place
+
+    @staticmethod
+    def lay(samples: Sequence[torch.Tensor]) -> None:
+        """Makes each that waits, at its place."""
+        with _lock:
+            each = [one._pending for one in samples if isinstance(one, LazySample)]
+            Held.decode(each)
+            for program in {one.program for one in each}:
+                Pending.make_at_places([one for one in each if one.program is program and not one.end()])
 
     @classmethod
     def _as_seen(cls, value: torch.Tensor) -> torch.Tensor:
@@ -189,6 +204,7 @@ def _stacked(
     for tensor, pending in zip(tensors, waiting, strict=True):
         if tensor.shape != each if pending is not None else not _is_plain(tensor, each, program.dtype):
             return None
+    program.stacked = True
     shape = torch.Size((len(tensors), *each))
     if out is None:
         out = empty_batch(shape, program.dtype)
@@ -204,7 +220,7 @@ def _stacked(
             if pending is None or not isinstance(tensor, LazySample):  # another thread may have looked at it
                 out[i].copy_(tensor)
                 continue
-            if pending.value is not None:
+            if pending.value is not None or pending.end():
                 out[i].copy_(pending.value)
                 continue
             pictures.append(pending.picture)
@@ -250,14 +266,14 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
     if program is None or pending.boxes or (in_place and program.dtype is not pending.program.dtype):
         return None
     with _lock:
-        if not isinstance(sample, LazySample) or sample._pending is not pending or pending.value is not None:
+        if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
             return None  # another thread was faster
         if program is pending.program and do != "copied":
             return sample
         if not in_place:
             pending.used = True
-            return _sample(Pending(program, pending.held, pending.recorded, pending.record), type(sample))
-        sample._pending = Pending(program, pending.held, pending.recorded, pending.record)
+            return _sample(pending.then(program), type(sample))
+        sample._pending = pending.then(program)
     return sample
 
 
@@ -270,7 +286,7 @@ def _written(sample: Any, index: Any, by: Any) -> bool:
     if box is None:
         return False
     with _lock:
-        if not isinstance(sample, LazySample) or sample._pending is not pending or pending.value is not None:
+        if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
             return False
         boxes = (*pending.boxes, box)
         if len(boxes) > _MOST_BOXES or box_bytes(boxes) > sample.nbytes:
@@ -319,7 +335,11 @@ def lazy_sample(
     kind: type[LazySample] = LazySample,
 ) -> LazySample:
     """A sample that waits; again: see Held."""
-    return _sample(Pending(program, Held.of(picture, again), picture[3:], record), kind)
+    pending = Pending(program, Held.of(picture, again), picture[3:], record)
+    shape = program.shape_of(picture)
+    if program.strides_of(picture) == (shape[1] * shape[2], shape[2], 1):
+        pending.place = in_place(shape, program.dtype)
+    return _sample(pending, kind)
 
 
 def _sample(pending: Pending, kind: type[LazySample] = LazySample) -> LazySample:
@@ -328,4 +348,6 @@ def _sample(pending: Pending, kind: type[LazySample] = LazySample) -> LazySample
     shape, strides = program.shape_of(picture), program.strides_of(picture)
     sample: LazySample = make(kind, shape, strides=strides, dtype=program.dtype, device="cpu")
     sample._pending = pending
+    with _lock:
+        Pending.begin(program)
     return sample

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from array import array
@@ -11,11 +12,13 @@ from typing import Any, Protocol
 
 import torch
 
-from .._core import codecs, engine
+from .. import errors
+from .._core import codecs, engine, native
 from .._core.native import Picture
 from .._lazy.source import ANY_PIXELS, Source, pass_order
 from .written_boxes import WrittenBox, write_boxes
 
+_BEGUN = 4  # samples that wait, beside the latest: so many are begun together
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
 
@@ -26,12 +29,14 @@ class Makes(Protocol):
         waiting: samples that it was asked for, the latest ones.
         dtype: of a sample.
         together: how many were made with others; alone: one by one.
+        stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
     """
 
     waiting: deque[weakref.ref[Pending]]
     dtype: torch.dtype
     together: int
     alone: int
+    stacked: bool
 
     def has_helpers(self) -> bool:
         """Whether several samples take less time together."""
@@ -55,8 +60,18 @@ class Makes(Protocol):
     ) -> None:
         """Some, each at its address in a batch."""
 
+    def begin(
+        self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
+    ) -> Making | None:
+        """Begins to make some, each in its memory, while Python goes on; None: nobody is there to do it."""
+
     def then(self, do: str, by: Any) -> Makes | None:
         """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
+
+
+def failed() -> errors.EngineError:
+    """Of a picture that was known to be one: memory is short, or the file was changed under our hands."""
+    return errors.EngineError("a picture that waited for its batch could not be made: is memory short?")
 
 
 class Held:
@@ -124,6 +139,33 @@ _held: weakref.WeakValueDictionary[int, Held] = (
 )  # by the identity of a file's data
 
 
+class Making:
+    """Samples that the engine's threads make while Python goes on.
+
+    Args:
+        work: of the core.
+        places: memory of the samples.
+        needs: what must stay until the end.
+    """
+
+    __slots__ = ("_fault", "_needs", "_pid", "_places", "_work")
+
+    def __init__(self, work: native.Making, places: Sequence[torch.Tensor], needs: object) -> None:
+        self._work: native.Making | None = work
+        self._places, self._needs, self._pid, self._fault = places, needs, os.getpid(), 0
+
+    def is_here(self) -> bool:
+        """Whether it is this process's: a forked child has neither the threads nor what they have made."""
+        return self._pid == os.getpid()
+
+    def end(self) -> int:
+        """Waits for all of them: 0, or a fault."""
+        if self._work is not None:
+            self._fault = codecs.capsule().end_samples(self._work)
+            self._work, self._places, self._needs = None, (), None
+        return self._fault
+
+
 class Pending:
     """What a lazy sample will be made of.
 
@@ -132,10 +174,14 @@ class Pending:
         held, recorded: the picture: its data, and what is done to that first.
         value: the sample, once it was made beside its tensor.
         boxes: what is written to it once it is made.
+        place: its memory in the batch that its thread makes, or of its own; None: nobody has given it any.
+        making: who makes it now, there.
         used: it was made as part of a batch, or another sample was made of it: no other waits for it.
     """
 
-    __slots__ = ("__weakref__", "boxes", "held", "program", "record", "recorded", "used", "value")
+    __slots__ = (
+        "__weakref__", "boxes", "held", "making", "place", "program", "record", "recorded", "used", "value"
+    )  # fmt: skip
 
     waiting = 0  # bytes of all that wait
 
@@ -146,6 +192,8 @@ class Pending:
         self.value: torch.Tensor | None = None
         self.boxes: tuple[WrittenBox, ...] = ()
         self.used = False
+        self.place: torch.Tensor | None = None
+        self.making: Making | None = None
         program.waiting.append(weakref.ref(self))
 
     @property
@@ -155,8 +203,87 @@ class Pending:
         data: Any = (b"", 0, 0) if held is None else (held.data, *held.size)
         return (*data, *self.recorded)
 
+    @staticmethod
+    def begin(program: Makes) -> None:
+        """Has the engine's threads make those that wait. The latest one may yet become something else."""
+        waiting, most = program.waiting, engine.helpers()[1]
+        if len(waiting) % (_BEGUN + 1) or most < 2:
+            return
+        latest = waiting.pop()
+        each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
+        waiting.clear()
+        places = [one.own_place(not program.stacked) for one in each]
+        begun = [(one, place) for one, place in zip(each, places, strict=True) if place is not None]
+        making = program.begin(
+            [one.picture for one, _ in begun],
+            [one.record for one, _ in begun],
+            [place for _, place in begun],
+        )
+        for one, place in begun if making is not None else ():
+            one.making, one.place = making, place
+        waiting.extend(weakref.ref(one) for one in each if one.making is None)
+        waiting.append(latest)
+
+    def waits(self) -> bool:
+        """Whether nobody has made it, or begun to."""
+        return self.value is None and self.making is None and not self.used
+
+    def own_place(self, new: bool) -> torch.Tensor | None:
+        """Where it is made before its batch is; None: nowhere.
+
+        Args:
+            new: also in memory of its own.
+        """
+        if self.held is not None and self.held.whole:  # it is decoded once, with others
+            return None
+        if self.place is None and new:
+            return torch.empty(self.program.shape_of(self.picture), dtype=self.program.dtype, device="cpu")
+        return self.place
+
+    def is_open(self) -> bool:
+        """Whether something else may still become of it."""
+        return self.value is None and self.making is None
+
+    def then(self, program: Makes) -> Pending:
+        """What another program makes of the same, in its place if it fits."""
+        made = Pending(program, self.held, self.recorded, self.record)
+        if program.dtype is self.program.dtype:
+            made.place, self.place = self.place, None
+        return made
+
+    @staticmethod
+    def make_at_places(each: Sequence[Pending]) -> None:
+        """Those of one program that have a place, and no value yet."""
+        found = [(one, one.place) for one in each if one.value is None and one.place is not None]
+        if not found:
+            return
+        at = array("q", [place.data_ptr() for _, place in found])
+        pictures, records = [one.picture for one, _ in found], [one.record for one, _ in found]
+        found[0][0].program.finish_all(pictures, records, at)
+        for one, place in found:
+            one.keep(place)
+
+    def end(self) -> bool:
+        """Whether it was made meanwhile; then it is there now.
+
+        Raises:
+            EngineError: it could not be made.
+        """
+        making, place, self.making = self.making, self.place, None
+        if making is None or place is None:
+            return False
+        if not making.is_here():
+            self.place = None  # a parent's
+            return False
+        if making.end():
+            raise failed()
+        self.keep(place)
+        return True
+
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own."""
+        if self.value is None:
+            self.end()
         if self.value is not None:
             return self.value
         others = [] if self.used or not self.program.has_helpers() else self._others()
@@ -176,12 +303,12 @@ class Pending:
         found, waiting = list[Pending](), self.program.waiting
         while waiting:
             one = waiting.popleft()()
-            if one is not None and one is not self and one.value is None and not one.used:
+            if one is not None and one is not self and one.waits():
                 found.append(one)
         return found
 
     def keep(self, value: torch.Tensor) -> torch.Tensor:
         """It was made. Its picture is not needed any more."""
         write_boxes(value, self.boxes)
-        self.value, self.held, self.boxes = value, None, ()
+        self.value, self.held, self.boxes, self.place = value, None, (), None
         return value

@@ -36,9 +36,14 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Memory for a finished sample: `torch.empty`, at its place in the batch that this thread makes."""
-    places: SampleMemory | None = getattr(_here, "places", None)
-    made = None if places is None else places.next((shape, dtype))
+    made = in_place(shape, dtype)
     return torch.empty(shape, dtype=dtype, device="cpu") if made is None else made
+
+
+def in_place(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor | None:
+    """Memory at a sample's place in the batch that this thread makes; None where it has none."""
+    places: SampleMemory | None = getattr(_here, "places", None)
+    return None if places is None else places.next((shape, dtype))
 
 
 def lie_together(rows: Sequence[torch.Tensor], batch: torch.Tensor) -> None:

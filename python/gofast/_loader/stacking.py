@@ -120,8 +120,12 @@ class Stacking:
         if small:  # torch would make a file of it, which crosses as one
             out = torch.empty((len(batch), *first.shape), dtype=first.dtype, device="cpu")
             return torch.stack(plain, 0, out=out)  # type: ignore[arg-type]
-        made = None if any(map(waits, plain)) else self._places(blocks).batch(plain)
+        lazy: Any = next(filter(waits, plain), None)
+        memory: list[Any] = [getattr(one, "place", one) for one in plain] if lazy is not None else [*plain]
+        made = None if any(one is None for one in memory) else self._places(blocks).batch(memory)
         if made is not None:
+            if lazy is not None:
+                lazy.lay(plain)
             return made
         try:
             made = blocks.take(bytes_).batch((len(batch), *first.shape), first.dtype)

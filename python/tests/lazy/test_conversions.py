@@ -19,7 +19,7 @@ from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
 import gofast
-from gofast._images import compose_calls, conversions
+from gofast._images import compose_calls, conversions, pending_samples
 from gofast._images.lazy_samples import LazySample
 from gofast._images.pending_samples import Pending
 from same import difference
@@ -236,8 +236,9 @@ def test_a_sample_that_is_referred_to_weakly(files: list[Path]) -> None:
             change(x)
 
 
-def test_one_look_makes_all_that_wait(files: list[Path]) -> None:
+def test_one_look_makes_all_that_wait(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a collate function that pads pictures of several sizes. Those that went are not made."""
+    monkeypatch.setattr(pending_samples, "_BEGUN", 1 << 30)
     rows = [F.to_tensor(gofast.open(path).convert("RGB")) for path in files]
     gone = [F.to_tensor(opened(path)) for path in files]
     del gone
@@ -268,7 +269,8 @@ def test_small_pictures_that_are_looked_at_at_once_wait_no_more(
     assert type(F.to_tensor(opened(files[0]).resize((200, 200)))) is LazySample
 
 
-def test_an_original_is_not_made_for_its_clone(files: list[Path]) -> None:
+def test_an_original_is_not_made_for_its_clone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_samples, "_BEGUN", 1 << 30)
     rows = [F.to_tensor(opened(path)) for path in files]
     clones = [row.clone() for row in rows]
     assert clones[0].sum() == F.to_tensor(opened(files[0], False)).sum()

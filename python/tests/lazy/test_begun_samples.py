@@ -1,0 +1,215 @@
+"""Samples that wait are begun on the engine's threads while Python goes on: nobody sees a difference."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+import os
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torchvision.transforms as T
+import torchvision.transforms.functional as F
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+import gofast
+from gofast._core import codecs, engine
+from gofast._images.lazy_samples import LazySample
+from gofast._loader.sample_memory import SampleMemory
+from same import difference
+
+pytestmark = [
+    pytest.mark.usefixtures("samples_wait"),
+    pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning"),
+]
+N = 24
+sides = itertools.count(40)  # each chain has a program of its own
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder, random_ = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
+    for i in range(N):
+        pixels = random_.integers(0, 256, (90 + i, 120, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{i:02}.jpg", quality=70)
+    return sorted(folder.iterdir())
+
+
+def chain(side: int | None = None) -> T.Compose:
+    side = side or next(sides)
+    return T.Compose([T.RandomResizedCrop(side), T.RandomHorizontalFlip(), T.ToTensor()])
+
+
+def samples(files: list[Path], transform: Any, ours: bool = True) -> list[Any]:
+    """Each of another picture."""
+    gofast.open(files[0])  # Compose looks from now on
+    made = []
+    for i, path in enumerate(files):
+        torch.manual_seed(i)
+        made.append(transform((gofast.open if ours else Image.open)(path).convert("RGB")))
+    return made
+
+
+def both(files: list[Path]) -> tuple[list[Any], list[Any]]:
+    """Ours, and theirs."""
+    transform = chain()
+    return samples(files, transform), samples(files, transform, ours=False)
+
+
+def begun(rows: list[Any]) -> int:
+    return sum(one._pending.making is not None for one in rows)
+
+
+def test_all_but_the_latest_are_begun(files: list[Path]) -> None:
+    rows = samples(files, transform := chain())
+    assert begun(rows) == N - N % 4 - 4 * (N % 4 == 0)
+    assert {type(one) for one in rows} == {LazySample}
+    assert difference([one + 0 for one in rows], samples(files, transform, ours=False)) == ""
+
+
+def test_a_stack_has_their_values_and_not_their_memory(files: list[Path]) -> None:
+    rows, theirs = both(files)
+    assert begun(rows)
+    batch = torch.stack(rows)
+    assert difference(batch, torch.stack(theirs)) == ""
+    batch.zero_()
+    assert difference([one + 0 for one in rows], theirs) == ""
+
+
+def test_what_is_always_stacked_is_made_at_its_place(files: list[Path]) -> None:
+    """Without a loader's memory, a sample of its own would be copied."""
+    transform = chain()
+    torch.stack(samples(files, transform))
+    assert begun(samples(files, transform)) == 0
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "normalised": lambda x: F.normalize(x, [0.5] * 3, [0.2] * 3),
+    "in place": lambda x: x.sub_(0.25).div_(2),
+    "twice": lambda x: [x * 2, x - 1, x],
+    "a box": lambda x: [x.__setitem__((slice(None), slice(3, 9), slice(2, 5)), 0.5), x],
+    "written to": lambda x: [x.zero_(), x],
+    "numpy": lambda x: x.numpy().copy(),
+    "pickled": lambda x: pickle.loads(pickle.dumps(x)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_becomes_of_one_that_is_begun(files: list[Path], change: str) -> None:
+    ours, theirs = both(files)
+    assert begun(ours[:4]) == 4
+    do = CHANGES[change]
+    assert difference([do(x) for x in ours], [do(x) for x in theirs]) == ""
+    assert difference([x + 0 for x in ours], [x + 0 for x in theirs]) == ""
+
+
+def test_they_may_be_dropped_at_any_moment(files: list[Path]) -> None:
+    transform = chain()
+    for count in (5, 6, 11, 24) * 5:
+        rows = samples(files[:count], transform)
+        del rows[::2]
+        gc.collect()
+    assert difference([one + 0 for one in rows], samples(files, transform, ours=False)[1::2]) == ""
+
+
+def test_a_forked_child_makes_them_again(files: list[Path]) -> None:
+    rows, theirs = both(files)
+    assert begun(rows)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writer, pickle.dumps([float(one.sum()) for one in rows]))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        said = pickle.loads(file.read())
+    os.waitpid(child, 0)
+    assert said == [float(one.sum()) for one in theirs]
+    assert said == [float(one.sum()) for one in rows]
+
+
+def test_threads_look_at_once(files: list[Path]) -> None:
+    for _ in range(20):
+        rows, theirs = both(files[:10])
+        look = functools.partial(lambda rows: [float(one.sum()) for one in rows], rows)
+        with ThreadPoolExecutor(4) as pool:
+            found = [each.result() for each in [pool.submit(look) for _ in range(4)]]
+        assert found == [[float(one.sum()) for one in theirs]] * 4
+
+
+def test_what_cannot_be_made_is_said_for_each(files: list[Path]) -> None:
+    (row,) = samples(files[:1], chain())
+    program = row._pending.program
+    place = [torch.empty(row.shape) for _ in range(2)]
+    making = program.begin([(b"no picture" + bytes(99), 0, 0, b"")] * 2, [row._pending.record] * 2, place)
+    codes = [making.end(), making.end()]
+    assert codes[0] == codes[1] != 0
+
+
+def test_a_crew_that_takes_no_work(files: list[Path]) -> None:
+    codecs.load()
+    begin = codecs.capsule().begin_samples
+    (row,) = samples(files[:1], chain())
+    view = row._pending.program._core.address
+    assert begin([], view, 0, 0, engine.crew(), 2) is None
+    with pytest.raises(TypeError, match="picture"):
+        begin([3], view, 0, 0, engine.crew(), 2)  # type: ignore[list-item]
+
+
+class Own(Dataset[Any]):
+    """Two pictures a row, of which it may keep one."""
+
+    def __init__(self, files: list[Path], keep: bool) -> None:
+        self.files, self.keep, self.kept = files, keep, list[Any]()
+        self.first, self.second = chain(30), chain(31)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Any:
+        image = Image.open(self.files[index]).convert("RGB")
+        other = Image.open(self.files[-index]).convert("RGB")
+        row = self.first(image), self.second(other), index
+        if self.keep and index % 5 == 0:
+            self.kept.append(row[0])
+        return row
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("size", [5, 12, N])
+def test_epochs_are_torchs(files: list[Path], keep: bool, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gofast._loader.stacking._LEAST_BYTES", 1)
+    placed, batch = list[bool](), SampleMemory.batch
+
+    def noted(self: SampleMemory, rows: Any) -> Any:
+        made = batch(self, rows)
+        placed.append(made is not None)
+        return made
+
+    monkeypatch.setattr(SampleMemory, "batch", noted)
+    epochs, kept = [], []
+    for kind in (DataLoader, gofast.DataLoader):
+        dataset = Own(files, keep)
+        torch.manual_seed(3)
+        loader = kind(dataset, size, shuffle=True, drop_last=True)
+        made = []
+        for _ in range(3):
+            for images, others, labels in loader:
+                made.append([images.clone(), others.clone(), labels])
+                images.zero_()  # what the dataset keeps is its own
+        epochs.append(made)
+        kept.append([one + 0 for one in dataset.kept])
+    assert difference(*epochs) == ""
+    assert difference(*kept) == ""
+    if not keep:
+        assert len(placed) >= 4 and placed.count(False) <= 2, "no batch but the first is a copy"
