@@ -35,9 +35,9 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 75_540,
-    "lines: tests": 60_544,
-    "lines: benchmarks": 8_500,
+    "lines: library": 77_081,
+    "lines: tests": 62_674,
+    "lines: benchmarks": 8_700,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`

@@ -10,6 +10,7 @@ import copy
 import functools
 import weakref
 from collections.abc import Callable
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
@@ -176,6 +177,7 @@ class _PlansOfCopies:
 
 
 _MOST_CONTENTS = 64
+_MOST_SEARCHED = 256
 _NEW: Any = object()
 _plans_of_copies = _PlansOfCopies()
 
@@ -191,6 +193,8 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
         found = _plans_of_copies.find(compose, channels)
         if isinstance(found, Reason):
             return _in_python(compose, image, own, found)
+        if found is None and _refers_to_itself(compose):
+            return _in_python(compose, image, own, _CIRCLE)
         compiled = found
         if compiled is None:
             compiled = known[compose] = _Compiled(compose, channels)
@@ -218,6 +222,29 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
     if sample is None:
         return None
     return (_finished(sample, compiled.plan),)
+
+
+_CIRCLE = Reason("its attributes lead back to it", "Compose", "python")
+
+
+def _refers_to_itself(compose: object) -> bool:
+    """Whether what it has leads back to it, as where it knows its dataset: what was compiled would keep both
+    for ever. Long lists are not searched."""
+    seen, found = set[int](), [*vars(compose).values()]
+    while found and len(seen) < _MOST_SEARCHED:
+        one = found.pop()
+        if one is compose:
+            return True
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, (list, tuple, dict)):
+            found += [] if len(one) > _MOST_SEARCHED else one.values() if isinstance(one, dict) else one
+        elif isinstance(one, MethodType):
+            found.append(one.__self__)
+        elif not isinstance(one, (type, FunctionType, ModuleType)):
+            found += getattr(one, "__dict__", {}).values()
+    return False
 
 
 def _finished(sample: torch.Tensor, plan: Plan) -> Any:
