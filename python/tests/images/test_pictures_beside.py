@@ -116,6 +116,10 @@ def test_index_path_and_bad_samples(table: Path, tmp_path: Path) -> None:
         (batch,) = gofast.DataLoader(ds, 3, sampler=[2, 3, 5])
     index = batch["index"].tolist()
     assert index[0] == 2 and index[2] == 5 and 3 not in index
+    for image, i in zip(batch["image"], index, strict=True):
+        assert torch.equal(
+            image, TRANSFORMS["certain"](Image.open(table.parent / frame["path"][i]).convert("RGB"))
+        )
     for name in ("file", "path", "label"):
         want = {"file": frame["path"].tolist(), "path": [str(table.parent / p) for p in frame["path"]]}
         have = batch[name] if name != "label" else batch[name].tolist()
