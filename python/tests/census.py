@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 77_081,
-    "lines: tests": 62_674,
+    "lines: library": 77_080,
+    "lines: tests": 62_678,
     "lines: benchmarks": 8_700,
 }
 
