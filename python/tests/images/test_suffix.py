@@ -96,14 +96,16 @@ class Counted:
         self.samples = 0
         # Others' samples, which were looked at one by one, leave small pictures of Pillow's to torchvision.
         monkeypatch.setattr(conversions, "_conversions", {})
-        for name, several in (("sample", False), ("finish", False), ("finish_all", True)):
+        for name, several in (("sample", False), ("finish", False), ("finish_all", True), ("begin", True)):
             own: Callable[..., Any] = getattr(lazy_program.LazyProgram, name)
 
             def count(
                 program: Any, first: Any, *more: Any, own: Any = own, several: bool = several, **named: Any
             ) -> Any:
-                self.samples += len(first) if several else 1
-                return own(program, first, *more, **named)
+                made = own(program, first, *more, **named)
+                if made is not None or own.__name__ != "begin":  # where nothing is begun, it is made later
+                    self.samples += len(first) if several else 1
+                return made
 
             monkeypatch.setattr(lazy_program.LazyProgram, name, count)
 
