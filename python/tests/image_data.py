@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -42,3 +43,12 @@ def save_folder(root: Path, pictures: Iterable[Image.Image]) -> Path:
     for i, picture in enumerate(pictures):
         picture.save(root / "class" / f"{i:02}.png", dpi=(72, 72))
     return root
+
+
+def noise_files(folder: Path, sizes: Iterable[tuple[int, int]], **options: Any) -> list[Path]:
+    """JPEGs of noise, of these heights and widths; options: of Pillow's save."""
+    numbers = np.random.default_rng(0)
+    for i, (height, width) in enumerate(sizes):
+        pixels = numbers.integers(0, 256, (height, width, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{i:02}.jpg", **options)
+    return sorted(folder.iterdir())

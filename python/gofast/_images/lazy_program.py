@@ -9,7 +9,7 @@ import random
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -51,6 +51,14 @@ Made = TypeVar("Made")
 
 def _at(record: array[int] | None) -> int:
     return 0 if record is None else record.buffer_info()[0]
+
+
+def _joined(records: Iterable[array[int] | None]) -> array[int]:
+    """What was drawn, one sample behind the other."""
+    drawn = array("i")
+    for record in records:
+        drawn += record or array("i")
+    return drawn
 
 
 def _is_kept(source: Source) -> bool:
@@ -170,7 +178,7 @@ class LazyProgram(_Program[torch.Tensor]):
             self.shape = height, width, channels
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
         self.alone = self.together = 0
-        self.stacked = False
+        self.stacked, self.begins = False, not self._last
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
@@ -288,10 +296,7 @@ class LazyProgram(_Program[torch.Tensor]):
         Args:
             rows: channels last, where samples that are made alone have them so.
         """
-        drawn = array("i")
-        for record in records:
-            drawn += record or array("i")
-        at = places.buffer_info()[0]
+        drawn, at = _joined(records), places.buffer_info()[0]
         core = self._core if rows is self._last else self._in_batches
         if codecs.capsule().make_samples(
             pictures, core.address, drawn.buffer_info()[0], at, *engine.helpers()
@@ -303,18 +308,14 @@ class LazyProgram(_Program[torch.Tensor]):
         self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
     ) -> Making | None:
         """See Makes."""
-        crew, most = engine.helpers()
-        if self._last or not pictures or not crew:  # alone, these have other strides than in a batch
-            return None
-        drawn = array("i")
-        for record in records:
-            drawn += record or array("i")
-        at = array("q", [place.data_ptr() for place in places])
+        drawn, at = _joined(records), array("q", [place.data_ptr() for place in places])
         work = codecs.capsule().begin_samples(
-            pictures, self._core.address, drawn.buffer_info()[0], at.buffer_info()[0], crew, most
+            pictures, self._core.address, drawn.buffer_info()[0], at.buffer_info()[0], *engine.helpers()
         )
+        if work is None:
+            return None
         self.together += len(pictures)
-        return None if work is None else Making(work, places, self)
+        return Making(work, places, self)
 
     @functools.cached_property
     def _in_batches(self) -> CorePictures:

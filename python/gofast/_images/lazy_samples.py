@@ -66,11 +66,17 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         """What it becomes is pickled, also where it cannot become that."""
         return _ordinary(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
 
-    @property
-    def place(self) -> torch.Tensor | None:
-        """Its memory, if it has any: the values are there after `lay`."""
-        pending = self._pending
-        return pending.value if pending.place is None else pending.place
+    @staticmethod
+    def places(samples: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        """Their memory, if each has any: the values are there after `lay`."""
+        found = list[torch.Tensor]()
+        for one in samples:
+            pending = one._pending if isinstance(one, LazySample) else None
+            place = one if pending is None else pending.value if pending.place is None else pending.place
+            if place is None:
+                return None
+            found.append(place)
+        return found
 
     @staticmethod
     def lay(samples: Sequence[torch.Tensor]) -> None:
@@ -87,7 +93,7 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         return value
 
     @classmethod
-    def _is_stacked(cls) -> bool:
+    def stacks_plainly(cls) -> bool:
         """Whether torch.stack of such samples gives an ordinary tensor."""
         return True
 
@@ -198,7 +204,7 @@ def _stacked(
         return None
     waiting = [vars(one).get("_pending") if isinstance(one, LazySample) else None for one in tensors]
     programs = {one.program for one in waiting if one is not None}
-    if len(programs) != 1 or not all(one._is_stacked() for one in tensors if isinstance(one, LazySample)):
+    if len(programs) != 1 or not all(one.stacks_plainly() for one in tensors if isinstance(one, LazySample)):
         return None
     program, each = programs.pop(), tensors[0].shape
     for tensor, pending in zip(tensors, waiting, strict=True):

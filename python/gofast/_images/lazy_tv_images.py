@@ -49,7 +49,7 @@ def lazy_tv_image() -> type[LazySample]:
             return image.wrap(tensor, *like, **named)
 
         @classmethod
-        def _is_stacked(cls) -> bool:
+        def stacks_plainly(cls) -> bool:
             return not _torch_function_helpers._must_return_subclass()
 
     LazyTVImage.__name__ = LazyTVImage.__qualname__ = "Image"

@@ -30,6 +30,7 @@ class Makes(Protocol):
         dtype: of a sample.
         together: how many were made with others; alone: one by one.
         stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
+        begins: whether one that is made alone has the strides of one in a batch, so that it may be begun.
     """
 
     waiting: deque[weakref.ref[Pending]]
@@ -37,6 +38,7 @@ class Makes(Protocol):
     together: int
     alone: int
     stacked: bool
+    begins: bool
 
     def has_helpers(self) -> bool:
         """Whether several samples take less time together."""
@@ -154,6 +156,9 @@ class Making:
         self._work: native.Making | None = work
         self._places, self._needs, self._pid, self._fault = places, needs, os.getpid(), 0
 
+    def __del__(self) -> None:
+        self._work = None  # first of all: it writes to the places until it has ended
+
     def is_here(self) -> bool:
         """Whether it is this process's: a forked child has neither the threads nor what they have made."""
         return self._pid == os.getpid()
@@ -206,8 +211,8 @@ class Pending:
     @staticmethod
     def begin(program: Makes) -> None:
         """Has the engine's threads make those that wait. The latest one may yet become something else."""
-        waiting, most = program.waiting, engine.helpers()[1]
-        if len(waiting) % (_BEGUN + 1) or most < 2:
+        waiting = program.waiting
+        if len(waiting) % (_BEGUN + 1) or not program.begins or not program.has_helpers():
             return
         latest = waiting.pop()
         each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
@@ -225,8 +230,8 @@ class Pending:
         waiting.append(latest)
 
     def waits(self) -> bool:
-        """Whether nobody has made it, or begun to."""
-        return self.value is None and self.making is None and not self.used
+        """Whether somebody waits for it whom nobody has made it for, or begun to."""
+        return self.is_open() and not self.used
 
     def own_place(self, new: bool) -> torch.Tensor | None:
         """Where it is made before its batch is; None: nowhere.

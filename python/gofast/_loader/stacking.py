@@ -120,12 +120,8 @@ class Stacking:
         if small:  # torch would make a file of it, which crosses as one
             out = torch.empty((len(batch), *first.shape), dtype=first.dtype, device="cpu")
             return torch.stack(plain, 0, out=out)  # type: ignore[arg-type]
-        lazy: Any = next(filter(waits, plain), None)
-        memory: list[Any] = [getattr(one, "place", one) for one in plain] if lazy is not None else [*plain]
-        made = None if any(one is None for one in memory) else self._places(blocks).batch(memory)
+        made = _in_place(plain, self._places(blocks))
         if made is not None:
-            if lazy is not None:
-                lazy.lay(plain)
             return made
         try:
             made = blocks.take(bytes_).batch((len(batch), *first.shape), first.dtype)
@@ -223,7 +219,7 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
         and dtype in NAMES
         and len(shape) < 9
         and all(
-            (type(one) is torch.Tensor or waits(one))
+            (type(one) is torch.Tensor or _stacks_plainly(one))
             and one.shape == shape
             and one.dtype is dtype
             and one.layout is torch.strided
@@ -234,6 +230,21 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
             for one in batch
         )
     )
+
+
+def _stacks_plainly(sample: Any) -> bool:
+    """Whether it is a lazy sample, and a stack of such is of torch's own class."""
+    return waits(sample) and sample.stacks_plainly()
+
+
+def _in_place(rows: Sequence[torch.Tensor], places: SampleMemory) -> torch.Tensor | None:
+    """The batch of rows that lie side by side already, or will once they are made; else None."""
+    lazy: Any = next(filter(waits, rows), None)
+    memory = rows if lazy is None else lazy.places(rows)
+    made = None if memory is None else places.batch(memory)
+    if made is not None and lazy is not None:
+        lazy.lay(rows)
+    return made
 
 
 def _is_plain(row: Any, depth: int = _MOST_NESTED) -> bool:

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import torchvision.transforms as T
@@ -23,7 +22,9 @@ from torch.utils.data import DataLoader, Dataset
 import gofast
 from gofast._core import codecs, engine
 from gofast._images.lazy_samples import LazySample
+from gofast._images.pending_samples import Making
 from gofast._loader.sample_memory import SampleMemory
+from image_data import noise_files
 from same import difference
 
 pytestmark = [
@@ -36,11 +37,7 @@ sides = itertools.count(40)  # each chain has a program of its own
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder, random_ = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
-    for i in range(N):
-        pixels = random_.integers(0, 256, (90 + i, 120, 3), np.uint8)
-        Image.fromarray(pixels).save(folder / f"{i:02}.jpg", quality=70)
-    return sorted(folder.iterdir())
+    return noise_files(tmp_path_factory.mktemp("pictures"), [(90 + i, 120) for i in range(N)], quality=70)
 
 
 def chain(side: int | None = None) -> T.Compose:
@@ -118,6 +115,21 @@ def test_they_may_be_dropped_at_any_moment(files: list[Path]) -> None:
         del rows[::2]
         gc.collect()
     assert difference([one + 0 for one in rows], samples(files, transform, ours=False)[1::2]) == ""
+
+
+def test_the_work_ends_before_its_memory_goes() -> None:
+    gone = list[str]()
+
+    class Going:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __del__(self) -> None:
+            gone.append(self.name)
+
+    made: Any = Making(Going("work"), [Going("place")], Going("program"))  # type: ignore[arg-type, list-item]
+    del made
+    assert gone[0] == "work" and sorted(gone) == ["place", "program", "work"]
 
 
 def test_a_forked_child_makes_them_again(files: list[Path]) -> None:

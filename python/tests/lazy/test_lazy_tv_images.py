@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import default_collate
+from torch.utils.data import DataLoader, Dataset, default_collate
 from torchvision import transforms as T
 from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 import gofast
 from gofast._images.lazy_samples import LazySample
+from image_data import noise_files
 from same import difference
 
 pytestmark = [
@@ -36,10 +37,7 @@ TO_BYTES = v2.Compose([v2.Resize((SIDE, SIDE)), v2.ToImage()])
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder, numbers = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
-    for i in range(N):
-        Image.fromarray(numbers.integers(0, 256, (40 + i, 50, 3), np.uint8)).save(folder / f"{i}.jpg")
-    return sorted(folder.iterdir())
+    return noise_files(tmp_path_factory.mktemp("pictures"), [(40 + i, 50) for i in range(N)])
 
 
 def opened(path: Path, ours: bool) -> Any:
@@ -172,3 +170,23 @@ def test_a_class_of_ones_own_in_a_compose(files: list[Path]) -> None:
         states.append((torch.get_rng_state(), random.getstate()))
     assert difference(*batches) == ""
     assert difference(*states) == ""
+
+
+@pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
+def test_batches_of_a_loader_have_torchvisions_type(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gofast._loader.stacking._LEAST_BYTES", 1)
+
+    class Own(Dataset[Any]):
+        def __len__(self) -> int:
+            return N
+
+        def __getitem__(self, index: int) -> Any:
+            return TO_BYTES(Image.open(files[index]).convert("RGB"))
+
+    for kind in ("Tensor", "TVTensor"):
+        with tv_tensors.set_return_type(kind):
+            ours, theirs = ([*loader(Own(), 2)] for loader in (gofast.DataLoader, DataLoader))
+        assert [*map(type, ours)] == [*map(type, theirs)]
+        assert difference(ours, theirs) == ""

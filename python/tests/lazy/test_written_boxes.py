@@ -17,6 +17,7 @@ from torchvision.transforms import functional as F
 import gofast
 from gofast._images import compose_calls, conversions
 from gofast._images.lazy_samples import LazySample
+from image_data import noise_files
 from same import difference
 
 pytestmark = pytest.mark.usefixtures("samples_wait")
@@ -28,10 +29,7 @@ Change = Callable[[Any], Any]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder, numbers = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
-    for i in range(N):
-        Image.fromarray(numbers.integers(0, 256, (40 + i, 50, 3), np.uint8)).save(folder / f"{i}.jpg")
-    return sorted(folder.iterdir())
+    return noise_files(tmp_path_factory.mktemp("pictures"), [(40 + i, 50) for i in range(N)])
 
 
 @pytest.fixture(autouse=True)
