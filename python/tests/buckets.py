@@ -16,6 +16,8 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from served import running
+
 
 class Stored(NamedTuple):
     """An object."""
@@ -167,16 +169,8 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """One, which the environment names while the block runs."""
     made = Bucket()
     handler = type("Handler", (_Request,), {"bucket": made})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    try:
+    with running(handler) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url.rstrip("/"))
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "testing")
         yield made
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 77_080,
-    "lines: tests": 62_682,
+    "lines: library": 77_091,
+    "lines: tests": 62_703,
     "lines: benchmarks": 8_700,
 }
 

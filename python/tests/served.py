@@ -77,13 +77,19 @@ def serving() -> Iterator[Served]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with running(Handler) as made.url:
+        yield made
+
+
+@contextlib.contextmanager
+def running(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
+    """A server on the loopback, while the block runs: its address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    made.url = f"http://127.0.0.1:{server.server_port}/"
     try:
-        yield made
+        yield f"http://127.0.0.1:{server.server_port}/"
     finally:
         server.shutdown()
         server.server_close()

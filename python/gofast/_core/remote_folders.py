@@ -23,6 +23,7 @@ from .remote_operations import RemoteObject, download_folder
 from .shown_urls import shown
 from .units import many
 
+_S3 = "s3://"  # whose server the core asks; any other is fsspec's
 _WAIT = 0.05  # seconds between looks at what another process downloads
 _TOGETHER = 256  # files that fsspec is asked for at a time
 
@@ -43,8 +44,7 @@ def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
     url = normal(url).rstrip("/") + "/"
     if url.startswith("http"):
         raise errors.OptionError(f"{shown(url)}: no server of HTTP lists a folder: give a list of URLs")
-    native = url.startswith("s3://")
-    there = _below(url) if native else _below_fsspec(url)
+    there = _below(url) if url.startswith(_S3) else _below_fsspec(url)
     if not there:
         raise errors.NotFoundError(f"{shown(url)}: no such folder: there is no file below it").at(
             path=shown(url)
@@ -74,7 +74,7 @@ def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
                     if os.path.isdir(path):  # meanwhile: the part is an empty one, made behind it
                         shutil.rmtree(part, ignore_errors=True)  # or whoever has just looked does it
                         break
-                    _fill(url, os.path.join(part, inside), folders, wanted, cache, fd, native)
+                    _fill(url, os.path.join(part, inside), folders, wanted, cache, fd)
                     os.rename(part, path)
             finally:
                 fcntl.flock(fd, fcntl.LOCK_UN)  # a fork of another thread has it, too
@@ -102,7 +102,6 @@ def _fill(
     wanted: list[RemoteObject],
     cache: DownloadCache,
     fd: int,
-    native: bool,
 ) -> None:
     """Downloads what is not there yet: an earlier process may have ended on the way."""
     for inner in folders:
@@ -118,7 +117,7 @@ def _fill(
 
     cache.reserve([(url, fd, sum(each["size"] for each in wanted))], allocate=allocate)
     label = f"downloading {many(len(missing), 'file')}"
-    if native:
+    if url.startswith(_S3):
         download_folder({"file": remote_file(url), "folder": folder, "objects": missing}, label)
         return
     with fsspec_of(url) as (system, path), Progress(label) as bar:
