@@ -1,5 +1,5 @@
 // Package numbers says what numbers are made of stored ones: the scale, mean and std, the type and the layout of the
-// results. There is one description, Spec, and one arithmetic, in value.go, for the rows of tables and the pixels of
+// results. There is one description, Spec, and one arithmetic, Spec.Make, for the rows of tables and the pixels of
 // pictures. Bytes go through tables of all 256 results (codes.go), which that arithmetic makes.
 package numbers
 

@@ -7,8 +7,7 @@
 //	header.c    the header of a plain file, by itself
 //	chunks.c    the chunks before and after the image data, as PngImagePlugin.py reads them
 //	libz.c      finds zlib at run time; nothing is linked
-//	decode.c    the state, inflating, Adam7
-//	quick.c     inflates correct streams; zlib does the rest
+//	decode.c    the state, Adam7; internal/inflate inflates correct streams, zlib the rest
 //	unfilter.c  PNG's four filters
 //	expand.c    samples of all depths and colour types to pixels
 package png

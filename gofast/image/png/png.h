@@ -1,4 +1,4 @@
-// PNG files, by an inflate of our own (quick.c) and by zlib, which is found at run time.
+// PNG files, by an inflate of our own (internal/inflate) and by zlib, which is found at run time.
 #ifndef GOFAST_PNG_H
 #define GOFAST_PNG_H
 

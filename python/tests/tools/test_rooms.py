@@ -129,21 +129,29 @@ def test_every_room_is_known_and_packed() -> None:
     }
 
 
+def named_in(page: Path) -> list[str]:
+    """The source files that a page names."""
+    return re.findall(r"`([\w/*.-]+\.(?:py|go|c|h|cu))`", page.read_text())
+
+
 def test_each_room_has_a_readme_that_names_its_files() -> None:
     """Files that are gone, or that have other names now, send a newcomer astray."""
     root = PACKAGE.parents[1]
     if not (root / "gofast").is_dir():
         pytest.skip("the sources are not here")
-    rooms = [*PACKAGE.glob("_*/__init__.py"), *root.glob("gofast/*/README.md"), root / "pybind/README.md"]
-    for room in {path.parent for path in rooms}:
-        text = (room / "README.md").read_text()
-        named = re.findall(r"`([\w/*.-]+\.(?:py|go|c|h|cu))`", text)
-        assert named, room
-        for name in named:
-            assert [*room.glob(name), *PACKAGE.glob(name), *root.glob(name)], f"{room}: {name}"
-        if room.parent == PACKAGE:
-            assert {path.name for path in room.glob("*.py")} <= {"__init__.py", *named}, room
-    tops = (PACKAGE, root / "gofast")
-    known = [root, *tops, *(folder for top in tops for folder in top.rglob("*") if folder.is_dir())]
-    for name in re.findall(r"`([\w/*.-]+\.(?:py|go|c|h|cu))`", (root / "ARCHITECTURE.md").read_text()):
+    tops = [root / name for name in ("gofast", "pybind", "python", "benchmarks", "docs", "examples")]
+    for page in (page for top in tops for page in top.rglob("README.md")):
+        assert named_in(page), page
+        for name in named_in(page):
+            assert any([*place.glob(name)] for place in (page.parent, PACKAGE, root)), f"{page}: {name}"
+    for folder in {path.parent for top in tops for path in top.rglob("*.py")}:
+        own = {path.name for path in folder.glob("*.py") if not path.name.startswith(("__", "test_"))}
+        if folder.parent == PACKAGE or len(own) > 3:
+            page = folder / "README.md"
+            if not page.exists():
+                page = folder.parent / "README.md"  # of a small room: that of the one that it stands in
+            assert own <= {Path(name).name for name in named_in(page)}, folder
+    inner = (PACKAGE, root / "gofast")
+    known = [root, *inner, *(folder for top in inner for folder in top.rglob("*") if folder.is_dir())]
+    for name in named_in(root / "ARCHITECTURE.md"):
         assert any([*folder.glob(name)] for folder in known), name
