@@ -53,7 +53,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def in_turns(rounds: int, amount: float, works: Mapping[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """Of each how much of an amount it does in a second, in every round, after one that warms up."""
+    """How much of an amount each work does in a second, in every round. A round before warms up."""
     for work in works.values():
         work()
     rates: dict[str, list[float]] = {name: [] for name in works}

@@ -113,8 +113,8 @@ int gf_device_copy_out(gf_device *, void *to, uint64_t from, int64_t bytes, gf_d
 // Puts a kernel on a stream.
 int gf_device_launch(gf_device *, uint64_t function, const gf_making *, uint64_t stream, gf_device_fault *);
 
-// Between gf_device_enter and gf_device_leave the device's context is current. Nothing that is done there is for a graph
-// that somebody captures: without saying so, a query of an event would end a capture on another thread.
+// Between gf_device_enter and gf_device_leave the device's context is current. The thread also says there that its calls
+// belong to no graph: otherwise a query of an event would end a capture of a graph on another thread.
 int gf_device_enter(gf_device *, gf_device_fault *);
 void gf_device_leave(gf_device *);
 

@@ -98,7 +98,8 @@ func LayoutOfTallies() TallyLayout {
 	return TallyLayout{meter.Counters, stripes, each}
 }
 
-// Tallies are the addresses of counts: of what threads of this process do for no engine, and of what is done for this one.
+// Tallies are the addresses of two counts: one of the work for no engine, which any thread of this process does, and one of the
+// work for this engine.
 func (e *Engine) Tallies() (process, own uintptr) {
 	return meter.Process().Address(), e.tally().Address()
 }

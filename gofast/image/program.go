@@ -71,8 +71,8 @@ var passOrders = map[string]C.int32_t{"13": C.GF_ORDER_PILLOW_13, "12.2": C.GF_O
 // Program is a plan and its files in C memory. Free it once, after its views.
 type Program struct{ c *C.gf_image_program }
 
-// streamed are the bytes of a sample from which on its stores bypass the caches: a batch of smaller ones stays there for
-// who reads it next, and their many short rows would be stored in parts of cache lines.
+// streamed is the size in bytes from which on a sample's stores bypass the caches. A batch of smaller ones stays in the
+// caches for its reader, and their many short rows would be stored in parts of cache lines.
 const streamed = 64 << 10
 
 // NewProgram checks a plan and lays it out.

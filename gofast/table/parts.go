@@ -34,7 +34,7 @@ type Sequential interface {
 
 // Sequence gives the parts of a text file, each behind the one before.
 type Sequence interface {
-	// Next is the reader of the rows that end in the next so many bytes of text; of a row that is longer, more. nil:
+	// Next is the reader of the rows that end within the next bytes of text, or of one row that is longer. nil:
 	// there are none left. The same rows come again, perhaps fewer, unless Done was called.
 	Next(ctx context.Context, bytes int64) (Reader, error)
 	// Done says that the last part was decoded. It returns how many bytes of text its rows took.

@@ -31,9 +31,9 @@ typedef struct {
 } gf_draw_request;
 
 // draw(view, crew, most, request): finds the sizes of a batch's pictures where the caller has 0 x 0, with most threads of the
-// crew if there is one. Then draws their records, unless that is 0, from sample done on: from the state image of a torch
-// generator, and python, one of Python's, both of which it advances, or, where state is 0, from a stream of each sample's own.
-// Returns (code, done, what to ask, text): see gf_image_draw.
+// crew if there is one. Then it draws records from sample done on, unless there are none (records is 0). It draws from
+// state, a torch generator's, and from python, one of Python's, and advances both. Where state is 0, each sample has a
+// stream of its own. Returns (code, done, what to ask, text): see gf_image_draw.
 PyObject *gf_py_draw(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     INTEGERS(4);
     const gf_view *view = POINTER(const gf_view, a[0]);

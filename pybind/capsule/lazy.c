@@ -114,9 +114,9 @@ static int32_t make_all(gf_view *view, lazies *work, int64_t count, const uint8_
     return code;
 }
 
-// make_samples(pictures, view, records, places, crew, most): makes a sample of each picture in a list, of the view's first
-// dataset, at its place, with most threads of the crew if there is one. records: all, one behind the other. 0, or the code of
-// one that could not be made.
+// make_samples(pictures, view, records, places, crew, most): makes a sample of each picture in a list, at its place, by the
+// program of the view's first dataset, with most threads of the crew if there is one. The records lie one behind the other.
+// Returns 0, or the code of a sample that could not be made.
 PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[5];
@@ -301,8 +301,8 @@ PyObject *gf_py_kept_place(PyObject *self, PyObject *const *args, Py_ssize_t n) 
     return PyLong_FromLongLong(gf_kept_place(POINTER(_Atomic uint64_t, a[0]), a[1], name));
 }
 
-// jpeg_header(data, length): of a file of that length, which begins with data: width, height, components, and where the header
-// ends, and whether Pillow reads Exif data of it at once; None where only Pillow can: it does not end there, or says no such thing.
+// jpeg_header(data, length): data is the beginning of a file of that length. Returns width, height, components, where the
+// header ends, and whether Pillow reads Exif data at once. None where only Pillow can read it, or the header goes on behind data.
 PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     char *data;
@@ -334,8 +334,8 @@ PyObject *gf_py_jpeg_marker(PyObject *self, PyObject *const *args, Py_ssize_t n)
     return PyLong_FromLong(-1);
 }
 
-// png_header(data): of a plain file that is all there: width, height, depth, colour, where its palette lies, of how many bytes,
-// and where the header ends; None where Pillow must read it.
+// png_header(data): data is a whole, plain file. Returns width, height, depth, colour, the palette's place and bytes, and where
+// the header ends. None where Pillow must read it.
 PyObject *gf_py_png_header(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     char *data;

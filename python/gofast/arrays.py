@@ -133,11 +133,11 @@ class ArrayDataset(ArrayRows[Options, Kind]):
           remove the file at any time. One that is written to gives a ChangedError; one that is cut while it
           is in use may end the process (SIGBUS).
         - A chunked dataset, plain or packed by gzip, lzf, shuffle or fletcher32, is decoded once, by all
-          threads, into memory that processes share. It must fit: ``limits={"memory": ...}``. Of one that
-          does not, :func:`gofast.convert` writes a file without chunks, and
+          threads, into memory that processes share. It must fit: ``limits={"memory": ...}``. If it does not,
+          :func:`gofast.convert` writes it to a file without chunks, or
           :meth:`gofast.IterableDataset.from_hdf5` decodes the chunks of some rows at a time.
-        - What only h5py can read (virtual and external datasets, other filters, another order of bytes) it
-          reads once, into such memory. ``print(gofast.explain(ds))`` says so.
+        - h5py itself reads what only it can read (virtual and external datasets, other filters, another order
+          of bytes), once, into such memory. ``print(gofast.explain(ds))`` says so.
 
         Args:
             path: the file.

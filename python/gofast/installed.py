@@ -34,19 +34,19 @@ def install(
 ) -> Installed:
     """Makes ``PIL.Image.open``, torchvision's ImageFolder and torch's DataLoader give gofast's.
 
-    Until `uninstall`, ``PIL.Image.open`` gives lazy images (`gofast.open`), ``PIL.Image.fromarray`` of a
-    coloured or grey array one that a Compose makes natively, and a call of
-    ``torchvision.datasets.ImageFolder`` or ``torch.utils.data.DataLoader`` makes a `gofast.ImageFolder` or a
-    `gofast.DataLoader`, which are subclasses of these. torchvision's other datasets, and all code that opens
-    pictures through Pillow, gain without being named. Samples, batches and random draws stay what they were.
-    ``python -m gofast train.py`` does it for a script that is not changed.
+    This holds until `uninstall`. ``PIL.Image.open`` gives lazy images (`gofast.open`), and so does
+    ``PIL.Image.fromarray`` of a coloured or grey array. ``torchvision.datasets.ImageFolder`` makes a
+    `gofast.ImageFolder`, and ``torch.utils.data.DataLoader`` a `gofast.DataLoader`: subclasses of these.
+    torchvision's other datasets, and all code that opens pictures through Pillow, gain without being named.
+    Samples, batches and random draws stay what they were. ``python -m gofast train.py`` does it for a script
+    that is not changed.
 
-    Not reached: subclasses of DataLoader, those of ImageFolder with a ``__getitem__`` of their own, which is
-    called as before, classes whose methods were patched, ``PIL.Image.open`` and ``fromarray`` if they were
-    imported by name before, and Pillow's own calls of them. ``isinstance`` answers as it did. A file that was
-    cut short raises where it did. One that is damaged in the middle raises when its pixels are asked for,
-    which may be later than in Pillow.
-    `gofast.errors.FallbackWarning` is silent meanwhile.
+    It does not reach subclasses of DataLoader, subclasses of ImageFolder with a ``__getitem__`` of their own
+    (which is called as before), and classes whose methods were patched. Nor does it reach ``PIL.Image.open``
+    and ``fromarray`` where they were imported by name before, and Pillow's own calls of them. ``isinstance``
+    answers as it did. A file that was cut short raises where it did. One that is damaged in the middle raises
+    when its pixels are asked for, which may be later than in Pillow. `gofast.errors.FallbackWarning` is
+    silent meanwhile.
 
     Args:
         cache: keeps what a Compose makes of a picture before it first draws, as ``cache=`` of

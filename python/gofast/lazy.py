@@ -30,14 +30,14 @@ def open(
         picture: a path, a file object, or the bytes of a file (where Pillow takes a path of bytes). Only the
             header is read. The file is read by the first operation, and stays open until then, as Pillow's
             does: its path may go, or be another file's, meanwhile. At most a fourth of the process's
-            descriptors are held so; of more pictures the oldest files are read into memory.
+            descriptors are held so; beyond that, the oldest files are read into memory.
         mode: "r".
         formats: names of the formats to try, as for Pillow.
 
     Returns:
         A :class:`gofast.typing.LazyImage` for JPEG, PNG and WebP files of one frame, without a transparent
-        colour. Of all others, Pillow's own image. Of modes other than RGB and L ("P", "RGBA", "CMYK", ...)
-        only ``convert("RGB")`` is recorded.
+        colour; Pillow's own image for all others. A lazy image of another mode than RGB and L ("P", "RGBA",
+        "CMYK", ...) records ``convert("RGB")`` alone.
 
     Raises:
         FileNotFoundError, PIL.UnidentifiedImageError and others: what ``PIL.Image.open`` raises. A damaged

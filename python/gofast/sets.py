@@ -31,11 +31,11 @@ def preprocess(
 
     A call whose set is there already opens it, so a script may begin with it. After Ctrl-C or a kill, the
     same call goes on behind the samples that are written and whose checksums are right. Processes that call
-    it at once wait for the first. A dataset is the same if its type, length, transforms (by their repr), the
-    paths, sizes and times of its pictures and shards, the values that gofast's, torch's and torchvision's own
-    datasets hold, the versions of torchvision, Pillow and libjpeg, and eight of its samples are the same;
-    what else decides samples must not change. At the end, eight samples are made once more: others are an
-    error.
+    it at once wait for the first. Two datasets are the same if they agree in all of this: type, length and
+    transforms (by their repr); paths, sizes and times of pictures and shards; the values that gofast's,
+    torch's and torchvision's own datasets hold; the versions of torchvision, Pillow and libjpeg; and eight
+    samples. Nothing else that decides samples may change. At the end, eight samples are made once more, and
+    it is an error if they differ.
 
     The folder has a ``.npy`` file for each value of a sample, such as ``image.npy`` and ``label.npy``, for
     ``numpy.load``, and a description, ``arrays.jsonl``. All samples have one size and type.
@@ -46,8 +46,8 @@ def preprocess(
             samples are tensors, arrays, numbers and pictures, alone, in a tuple or in a dict.
         path: the folder, a new or empty one.
         num_workers: processes that make samples, where those are not made natively.
-        overwrite: make a set that is there, or was begun, anew. Of calls at once, such as those of ranks, one
-            does so: the others wait, and open what it made.
+        overwrite: make a set that is there, or was begun, anew. Where several processes call at once, as
+            ranks do, one makes it; the others wait, and open it.
         allow_random: keep one draw of a random transform for ever, instead of an error.
 
     Raises:

@@ -43,11 +43,7 @@ def pages() -> list[Path]:
     """README and every page of the site."""
     return [
         ROOT / "README.md",
-        *sorted(
-            path
-            for path in (ROOT / "docs").rglob("*.md")
-            if path.parent.name != "generating" and path.name != "README.md"
-        ),
+        *sorted(p for p in (ROOT / "docs").rglob("[a-z]*.md") if p.parent.name != "generating"),
     ]
 
 

@@ -41,8 +41,8 @@ typedef struct {
     // may be. After a fault there is nothing to end.
     int32_t (*begin)(void *, const gf_sample_bytes *, int64_t max_pixels, gf_picture *, gf_fault *);
 
-    // Of formats that decode all of a picture at once the next three are NULL: the picture is whole, and valid until the
-    // next one begins. Else it says no more than the size.
+    // A format may decode all of a picture in `begin`. The next three are then NULL, and the picture is valid until the next
+    // one begins. Where they are not NULL, `begin` gives the size alone.
 
     // Chooses the part that is wanted. What is not needed for it is not computed.
     int32_t (*start)(void *, gf_box region, gf_fault *);

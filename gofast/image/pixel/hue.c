@@ -24,7 +24,7 @@ INLINE void hue_row(uint8_t *r, uint8_t *g, uint8_t *b, int64_t width, int offse
         most = most > blue ? most : blue;
         least = least < blue ? least : blue;
         int range = most - least, middle = red + green + blue - most - least;
-        // Of (most - colour) / range the largest colour's is 0 and the smallest's 1; q is the third.
+        // (most - colour) / range is 0 for the largest colour and 1 for the smallest; q is that of the third.
         float q = (float)(most - middle) / (float)(range + (range == 0));
         // h is an odd number less q, or plus q; Pillow's order where colours are equal.
         int not_red = red != most, not_green = not_red & (green != most);

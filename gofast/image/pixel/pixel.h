@@ -48,7 +48,7 @@ struct gf_normalise {
     float unit;          // unless the scale is DIVIDE: the factor
     gf_codes_fn look_up; // of a row of one channel
     gf_codes codes[3];   // of each channel
-    // Of arithmetic, (x - mean) * (hi + lo): 16 lanes for each channel, or 48
+    // The arithmetic is (x - mean) * (hi + lo), in 16 lanes for each channel, or in 48
     // interleaved ones for channels last.
     float mean[48], hi[48], lo[48];
     uint8_t planar_index[4][64], rgbx_index[3][64]; // which pixel bytes an AVX-512 vector takes

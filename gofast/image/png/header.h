@@ -10,7 +10,7 @@ typedef struct {
     size_t end;                    // of the first image data's name
 } gf_png_header;
 
-// Of a whole file. 0, or a fault's code: GF_FAULT_UNSUPPORTED also of what is only not plain.
+// Reads the header of a whole file. 0, or a fault's code: GF_FAULT_UNSUPPORTED also where the file is right, but not plain.
 int gf_png_header_read(const uint8_t *data, size_t n, gf_png_header *out, gf_fault *fault);
 
 #endif

@@ -17,8 +17,8 @@ enum {
 // gf_grid. Others have one: a mask of bits, the first byte that is inverted, a factor.
 enum { GF_AUGMIX_NUMBERS = 6, GF_AUGMIX_MAGNITUDES = 64 /* at most, of each */ };
 
-// In a record: the bits of the weights, of the picture and of each chain, and then of each chain its operations:
-// 0 behind the last, else 1 + (operation * magnitudes + magnitude) * 2 + sign.
+// A record has the weights first, as bits: the picture's, and each chain's. Then it has each chain's operations: an
+// operation is 1 + (operation * magnitudes + magnitude) * 2 + sign, and a 0 stands behind the last.
 enum {
     GF_AUGMIX_CHAINS = GF_MOST_DIRICHLET,
     GF_AUGMIX_DEPTH = 8,

@@ -4,12 +4,13 @@
 
 #include <math.h>
 
-// In a record; the corners are where the picture's own go to, clockwise from the top left. The coefficients are torch's own
-// where Python drew (python/gofast/_core/perspective_coefficients.py), whose last bits are LAPACK's; these here are of doubles, rounded once.
+// The words of a record. The corners are the places that the picture's own go to, clockwise from the top left. Where Python drew
+// (python/gofast/_core/perspective_coefficients.py), the coefficients are torch's, with LAPACK's last bits. The ones that are computed
+// here are doubles, rounded once.
 enum { WIDTH, HEIGHT, CORNERS, COEFFICIENTS = CORNERS + 8, WORDS = COEFFICIENTS + 8 };
 
-// What sees the corners at the picture's: the unit square's way to the corners (Heckbert, 1989), turned round. 0 where three
-// of them lie on one line: there is none, and torch mostly raises.
+// Finds the coefficients that map the new corners to the picture's own: the map from the unit square to the corners (Heckbert,
+// 1989), inverted. 0 where three corners lie on one line: there are none then, and torch mostly raises.
 static int solve(const int32_t *at, double width, double height, int32_t *record) {
     const double x[4] = {at[0], at[2], at[4], at[6]}, y[4] = {at[1], at[3], at[5], at[7]};
     double x1 = x[1] - x[2], x3 = x[3] - x[2], xs = x[0] - x[1] + x[2] - x[3];

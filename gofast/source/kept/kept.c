@@ -82,7 +82,7 @@ static int find(const gf_kept *k, int64_t sample, int *fd, int64_t *offset) {
     return *fd >= 0;
 }
 
-// Reads a record with its name, if it was made of what has this stamp, or of anything, and is whole.
+// Reads a whole record with its name, if what it was made of had this stamp. now is NULL: any stamp will do.
 static int read_record(int fd, int64_t at, const gf_stamp *now, gf_bytes *memory, gf_record *h) {
     if (!read_at(fd, h, sizeof *h, at) || memcmp(h->magic, GF_RECORD_MAGIC, sizeof h->magic) || (now && !same_stamp(h, now))) return 0;
     if (h->name <= 0 || h->name > MOST_NAME || h->bytes < 0 || h->bytes > MOST_BYTES) return 0;

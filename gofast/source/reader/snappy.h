@@ -9,8 +9,8 @@
 static inline size_t gf_snappy_usual(size_t plain) { return 32 + plain + plain / 6; }
 static inline size_t gf_snappy_most(size_t plain) { return 32 + 6 * plain; }
 
-// Unpacks so many bytes from the element at src on: their number, or -1 where the elements are broken, too few, or lead back to
-// what stands before src.
+// Unpacks `wanted` bytes, from the element at src on. Returns their number, or -1 where the elements are broken, are too few, or
+// refer to what stands before src.
 int64_t gf_snappy_part(const uint8_t *src, size_t size, uint8_t *dst, size_t wanted);
 
 #endif

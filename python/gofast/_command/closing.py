@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 from .._core.units import duration
 
-_TOLD = 1.0  # seconds of loops, from which on there is something to say
-_SOME = 0.05  # of the waits: samples of others' code that took less are not what was waited for
-_LITTLE = 0.1  # of the loops' time: who waits no longer for data has other things to look at
+_TOLD = 1.0  # seconds: nothing is said of loops that took less
+_SOME = 0.05  # a share of the waits: others' code that took less is not what was waited for
+_LITTLE = 0.1  # a share of the loops' time: where waiting took less, something else is slow
 
 
 class Ran(NamedTuple):
     """What was measured of a script.
 
     Attributes:
-        loops, waited: seconds of its loops over loaders, and of these, until each batch was there.
-        samples, pictures: processor time, of all processes, in which others' code made samples, and of that
-            what went into pictures.
-        costs: by what ran in Python within a transform that is known, how long.
-        where: the lines of the script that make samples, if that is known.
+        loops, waited: seconds that its loops over loaders took, and how long these waited for batches.
+        samples, pictures: seconds of processor time that others' code took for samples, in all processes, and
+            how many of these went into pictures.
+        costs: how long each step took that ran in Python, within a transform that is known.
+        where: the lines of the script that make samples, if they are known.
         kept: pictures are kept already, by ``cache=``.
     """
 

@@ -23,12 +23,12 @@ from .findings import verify_text
 
 _DESCRIPTION = """Decodes every picture to its last row and reads every table whole, as training would: it
 says what gofast.TableDataset would say, with these options. Columns of text are not checked, and are named.
-Of TFRecord files all checksums are compared and all Examples read, and of HDF5 files, which h5py opens, all
-datasets of numbers.
+TFRecord files: all checksums are compared and all Examples read. HDF5 files, which h5py opens: all datasets
+of numbers are read.
 
 Pictures that gofast does not decode, and those that it finds damaged, are decoded by Pillow, whose word
-counts in training too. Of gofast's caches, and of preprocessed sets that are given, all checksums are
-compared. Exit status 1 if anything is damaged."""
+counts in training too. gofast's caches, and preprocessed sets that are named: all checksums are compared.
+Exit status 1 if anything is damaged."""
 
 
 def add(parsers: output.Parsers) -> None:

@@ -216,15 +216,15 @@ class Capsule(Protocol):
         """Where a name's record is noted in a table of keys; -1 where there is no room."""
 
     def jpeg_header(self, data: bytes, length: int, /) -> tuple[int, int, int, int, int] | None:
-        """Width, height and components of a file of that length, which begins with data, where the header
-        ends, and whether Pillow reads Exif data there at once; None where only Pillow can read it."""
+        """Width, height, components, where the header ends, and whether Pillow reads Exif data there at once.
+        The data begin a file of that length. None where only Pillow can read it."""
 
     def jpeg_marker(self, data: bytes, start: int, /) -> int:
         """Where the first marker stands behind a place in a JPEG's scan, other than restarts; -1: nowhere."""
 
     def png_header(self, data: bytes, /) -> tuple[int, int, int, int, int, int, int] | None:
-        """Of a plain file, all of it: width, height, depth, colour, where its palette lies, of how many
-        bytes, and where the header ends; None where Pillow must read it."""
+        """Width, height, depth, colour, the palette's place and bytes, and where the header ends, of a whole
+        and plain file. None where Pillow must read it."""
 
     def make_pixels(
         self, picture: Picture, width: int, height: int, channels: int, pass_order: int, max_pixels: int, /
@@ -238,7 +238,7 @@ class Capsule(Protocol):
         """Texts, from their bytes."""
 
     def unpacked(self, data: bytes, skip: int, length: int, /) -> bytes | None:
-        """So many bytes, behind others, of what elements of Snappy hold; None where these are broken."""
+        """`length` bytes of what Snappy's elements hold, behind the first `skip`; None if they are broken."""
 
     def shuffle(self, values: int, n: int, state: int, /) -> None:
         """Shuffles int64 values as numpy's Generator of a new PCG64 does: state has four halves of it."""

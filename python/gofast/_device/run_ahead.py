@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-FEWEST = 4  # marks that a program may always be ahead: the device has work then
-MOST_BYTES = 512 << 20  # of batches between these marks
-MARKED_BYTES = 16 << 20  # a mark for so many, since it takes 3 us
+FEWEST = 4  # a program may always be so many marks ahead, so that the device has work
+MOST_BYTES = 512 << 20  # of batches that it is ahead, beyond these marks
+MARKED_BYTES = 16 << 20  # a mark stands for so many bytes of batches, because it takes 3 us
 
 
 class RunAheadLimit:

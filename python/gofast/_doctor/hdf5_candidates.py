@@ -18,7 +18,7 @@ _MOST = 4  # datasets of features that are tried
 def likely(dataset: Any, path: str) -> Iterator[dict[str, Any]]:
     """Options of ArrayDataset.from_hdf5: features, the largest first, and the labels that the samples have.
 
-    Of samples with a transform, only comparing batches tells which features they are made of.
+    Where samples have a transform, only a comparison of batches tells which features they are made of.
     """
     h5py: Any = sys.modules.get("h5py")  # whoever reads such files has imported it
     if h5py is None:

@@ -11,12 +11,12 @@ from .facts import Facts
 from .loaders import are_pictures, is_iterable
 from .verdicts import Finding, Verdict
 
-_BINDING = 0.10  # the share of the loop from which waiting is worth a change
-_IDLE = 10  # a step that is so many times slower than the loader is the limit, whatever the loader does
-_SCARCE = 0.08  # of the memory that may be used, free,
-_ROOM = 8 << 30  # but so many bytes are enough
-_WORTH = 1.2  # times as fast, from which spinning threads are named
-_SMALL = 16  # samples in a batch
+_BINDING = 0.10  # waiting is worth a change if it takes this share of the loop
+_IDLE = 10  # a step that is this many times slower than the loader is the limit, whatever the loader does
+_SCARCE = 0.08  # memory is scarce if a smaller share of it is free,
+_ROOM = 8 << 30  # and fewer bytes than these
+_WORTH = 1.2  # spinning threads are named if a step is this many times faster without them
+_SMALL = 16  # a batch of at most so many samples is small
 _SAMPLE = ("read", "decode", "transform", "own")  # the stages of a single sample
 
 Try = Callable[[str], float | None]  # tries the remedy of that key, and gives the gain

@@ -119,8 +119,8 @@ class SamplePlace:
 class StoredPlace(SamplePlace):
     """The place of a sample in a batch of the wire's.
 
-    What can only be had finished is made in memory of its own: what has other draws than the record by
-    which the device erases, and what no steps make.
+    Some samples can only be made finished, and get memory of their own: those whose draws differ from the
+    record by which the device erases, and those that the steps do not make.
 
     Args:
         raw: makes stored samples.

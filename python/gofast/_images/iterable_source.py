@@ -54,9 +54,9 @@ class RowOptions(Protocol):
 class IterableRows:
     """An iterator over samples.
 
-    What is drawn for a row's picture is drawn before the next row is pulled: a source that draws too finds
-    every generator as if pictures were made one after another. An error comes behind the samples of the rows
-    before its own, and ends the iterator.
+    All draws for a row's picture come before the next row is pulled. So a source that draws, too, finds every
+    generator as if pictures were made one after another. An error comes behind the samples of the rows before
+    its own, and ends the iterator.
 
     Args:
         given: the source's own iterator.
@@ -161,8 +161,8 @@ class IterableRows:
         """Whether a row's error ends the rows; else the row is left out.
 
         Args:
-            state: the generator's before the row's draws. Nothing is drawn for a picture that cannot be
-                decoded, nor for what would have come behind it.
+            state: the generator's before the row's draws. It is put back: a picture that cannot be decoded
+                draws nothing, and neither do those that would have come behind it.
         """
         if self._asked._skips and isinstance(error, OSError):  # of a file, or of Pillow
             return False

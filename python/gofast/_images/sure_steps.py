@@ -33,11 +33,11 @@ _SURE = {
 _SURE_OF_TENSORS = {"color_jitter", "trivial_augment", "rand_augment", "auto_augment"}
 _SIZED = {"resize", "center_crop", "random_resized_crop"}
 _LEAST_SIDE, _MOST_SIDE, _MOST_ASPECT = 8, 1 << 13, 16
-_MOST_SHORT = 1 << 10  # of a shorter side that is resized to: the longer one has 16 times that at most
-_MOST_PADDING = 1 << 11  # of a side: with it, a picture stays below canvas.h's GF_CANVAS_MOST_PIXELS
-_MOST_SUMMED = (1 << 24) // 255  # pixels, of which torch's mean is exact
-_MOST_DISTORTION = 0.5  # of a perspective, whose corners do not come to lie on one line
-_LEAST_SIGMA = 0.01  # the weights of a smaller one may all be 0
+_MOST_SHORT = 1 << 10  # pixels, where Resize is given the shorter side: the longer is at most 16 times that
+_MOST_PADDING = 1 << 11  # pixels a side: the picture stays below canvas.h's GF_CANVAS_MOST_PIXELS
+_MOST_SUMMED = (1 << 24) // 255  # pixels: torch's mean of so many is exact
+_MOST_DISTORTION = 0.5  # of a perspective: up to it, the corners never lie on one line
+_LEAST_SIGMA = 0.01  # of a blur: below it, all weights may be 0
 
 
 def is_usual(width: int, height: int) -> bool:

@@ -16,9 +16,9 @@ class Patches:
     """Functions and methods that are wrapped where they stand, once their modules are imported.
 
     Args:
-        makers: of each "module:name" or "module:class.name", what makes the wrapper of the function there. It
-            has ``__wrapped__``, as `functools.wraps` gives it. Of a function that another module of the same
-            package defines, that module's name stands behind: "module:name:its module".
+        makers: for each "module:name" or "module:class.name", a function that makes the wrapper of what is
+            there. A wrapper has ``__wrapped__``, as `functools.wraps` gives it. If another module of the same
+            package defines the function, that module is named, too: "module:name:its module".
     """
 
     def __init__(self, makers: Mapping[str, Callable[[Own], Own]]) -> None:

@@ -197,8 +197,8 @@ class Source:
     def is_certain(self) -> bool:
         """Whether Pillow certainly decodes the file, however damaged: 0.1 ms tell that, of 2 to decode it.
 
-        That is a JPEG of one scan, of which the decoder makes a pixel: its headers are right then. What
-        stands before the marker of its end is bits and restarts, of which nothing makes a decoder fail.
+        That is a JPEG of one scan. Its headers are right if the decoder makes a pixel of it. All that stands
+        before the marker of its end is bits and restarts, and these make no decoder fail.
         """
         if self._certain is None:
             self._certain = self._scan > 0 and self.is_whole() and self._has_one_scan() and self._starts()
@@ -222,11 +222,11 @@ class Source:
         return image
 
     def unloaded(self) -> ImageFile.ImageFile:
-        """The same, of a picture that was not decoded: as it is where Pillow could not."""
+        """The same of a picture that was not decoded; where Pillow failed, the image that Pillow left."""
         return self.header() if self._damaged is None else self._damaged
 
     def reopen(self) -> ImageFile.ImageFile:
-        """Pillow's own image as it would be: of what it read at the opening, and what its file has now."""
+        """Pillow's own image, as if Pillow had opened the file: the header of then, the rest as it is now."""
         assert self.opened is not None
         if self._damaged is not None:
             return self._damaged

@@ -158,7 +158,7 @@ _INSTEAD = ": gofast.Sampler(dataset, seed=...) has an order that follows from s
 
 
 def _pending(loader: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """What the next batch goes on from, if that is still to begin: of its epoch, and of the generators."""
+    """The states of the epoch and of the generators that the next batch goes on from, if it has not begun."""
     if getattr(loader, "_state", None) is not None:
         state = check(loader, loader._state)
         return state["epoch"] or {}, state["now"]

@@ -199,7 +199,7 @@ class BatchSource:
         return copy.copy(self).carry(columns)
 
     def stamps(self) -> Sequence[_PlanStamp]:
-        """Of the plans by which samples are made, where nobody counts their changes."""
+        """The stamps of the plans that make its samples, where nobody counts their changes."""
         return ()
 
     def same_rows(self, other: BatchSource) -> bool:

@@ -64,7 +64,7 @@ class Mix:
         return [bounds[i + 1] - bounds[i] for i in range(len(self._sizes))]
 
     def _places(self, block: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Of each place of a block: the part, and which of its samples, counted from the first pass."""
+        """The part of each place of a block, and which of its samples it is, counted from the first pass."""
         if self._latest is None or self._latest[0] != block:
             before, after = self._before(block), self._before(block + 1)
             counts = np.subtract(after, before)

@@ -40,8 +40,8 @@ class Sampler(DistributedSampler[Any]):
     An epoch's order is a function of (seed, epoch). With ``weights``, the parts of a ConcatDataset are mixed.
     Then all epochs are one stream, of which each is the next ``len(dataset)`` samples. A part gives its
     samples in passes, each permuted by itself: no sample comes again before all of its part have come, in
-    whichever epoch that is (but for what "pad" repeats at an epoch's end). Of each 1,024 samples, more if a
-    weight is small, every part has its share.
+    whichever epoch that is (but for what "pad" repeats at an epoch's end). Every part has its share in each
+    1,024 samples, or in more where a weight is small.
 
     Args:
         dataset: anything with a length.

@@ -149,7 +149,7 @@ def test_parts_of_several(tree: Path) -> None:
 
     check(make)
     paths = sorted(tree.rglob("*.*"))
-    # Of gofast's datasets attributes count changes, of torchvision's they are looked at: not of both.
+    # gofast's datasets count changes, torchvision's are looked at. A mix of both is not native.
     check(lambda: make(gofast.ImageFiles(paths, [0] * COUNT, DRAWN)), native=False)
 
 
@@ -367,7 +367,7 @@ def test_paths_start_from_where_the_process_is(tree: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("seed", range(30))
 def test_random_lists(tree: Path, seed: int) -> None:
-    """Of files in any order and number, damaged and missing ones too, with labels of many kinds."""
+    """Lists name files in any order and number, damaged and missing ones too, with labels of many kinds."""
     d = random.Random(seed)
     paths = [*map(str, sorted(tree.rglob("*.*")))]
     (tree.parent / "bad.jpg").write_bytes(Path(paths[1]).read_bytes()[:400])

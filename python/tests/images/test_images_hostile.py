@@ -264,7 +264,7 @@ def test_headers_of_enormous_pictures(tmp_path: Path) -> None:
 def test_the_users_limit_of_pixels_is_followed(
     tmp_path: Path, limit: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of pictures of 1,200 pixels, at any time; warnings too, except those of Pillow's crop of such a one."""
+    """Pictures of 1,200 pixels give Pillow's error at any time, and its warnings but those of its crop."""
     (tmp_path / "c").mkdir()
     for i, kind in enumerate(("PNG", "JPEG", "WEBP", "GIF")):
         (tmp_path / "c" / f"{i}.jpg").write_bytes(saved(photograph(i, 40, 30), kind) or b"")
@@ -700,7 +700,7 @@ def test_batches_that_fail_leave_nothing_behind(tmp_path: Path, transform: Any) 
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("transform", [None, VALID], ids=["pictures", "tensors"])
 def test_an_enormous_picture_leaves_no_memory_behind(tmp_path: Path, transform: Any) -> None:
-    """Of its 120 MB a thread keeps none: a folder may hold one such file, and a machine many threads."""
+    """A thread keeps none of its 120 MB: a folder may hold one such file, and a machine many threads."""
     path = tmp_path / "0.png"
     Image.new("RGB", (10_000, 4_000)).save(path, compress_level=1)
     dataset = gofast.ImageFiles([path, path], transform=transform)

@@ -113,8 +113,7 @@ def test_many_random_chains(pictures: Path) -> None:
 
 
 def plan_of(transform: Any) -> tuple[list[bool], str]:
-    """Of the longest prefix with which Python can go on: which steps are native, and the reason for the first
-    that is not."""
+    """Which steps of the longest prefix that Python can use are native, and why the next one is not."""
     from gofast._plan.compile import compile
 
     report = compile(transform, handed=True).report

@@ -74,7 +74,7 @@ def one(cache: Path, what: str) -> Path:
 @pytest.mark.parametrize("what", ["records", "index"])
 @pytest.mark.parametrize("how", ["flipped", "cut", "zeros"])
 def test_damage(root: Path, tmp_path: Path, what: str, how: str) -> None:
-    """Of a file with small records, so that a flip is in a header as often as in pixels."""
+    """The file has small records, so that a flip is in a header as often as in pixels."""
     want = filled(root, tmp_path)
     file = one(tmp_path, what)
     good, both = file.read_bytes(), {p: p.read_bytes() for p in file.parent.iterdir()}

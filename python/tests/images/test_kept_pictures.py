@@ -302,7 +302,7 @@ def test_limit(pictures: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["memory", "folder"])
 def test_coefficients(tmp_path: Path, place: str) -> None:
-    """Of a random crop, a JPEG's own coefficients are kept, and pixels of what is no baseline JPEG."""
+    """Before a random crop, a baseline JPEG is kept as its coefficients, and any other picture as pixels."""
     root, count = tmp_path / "set", 12
     (root / "class").mkdir(parents=True)
     for i in range(count):

@@ -86,7 +86,7 @@ def test_each_class(name: str, transform: Any) -> None:
 @pytest.mark.daily(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_chains(seed: int) -> None:
-    """Of whatever is native, of grey and coloured pictures: the same batches, draws and errors."""
+    """Any native chain gives the same batches, draws and errors, of grey pictures and of coloured ones."""
     d = random.Random(seed)
     name = d.choice(("MNIST", "USPS", "CIFAR10", "CIFAR10", "SVHN", "STL10"))
     dataset = made(name, 11, chain(d, one_size=True), seed)

@@ -41,7 +41,7 @@ def same(lazy: Image.Image, plain: Image.Image) -> None:
 
 
 def lazy_of(path: Path) -> Image.Image:
-    """Of a PNG its bytes: without its end it is Pillow's own, which would stay open."""
+    """A lazy image; of a PNG's bytes: one without its end is Pillow's own, whose file would stay open."""
     return gofast.open(io.BytesIO(path.read_bytes()) if path.suffix == ".png" else path)
 
 

@@ -84,7 +84,7 @@ def same_calls(array: Any, call: Any, seed: int) -> None:
 @pytest.mark.daily(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_programs(seed: int) -> None:
-    """Of Compose with own classes amid, of torchvision's alone, and of Pillow's calls."""
+    """A Compose with own classes in it, one of torchvision's alone, and Pillow's own calls."""
     r = random.Random(seed)
     size = r.choice([(32, 32), (1, 1), (224, 180), (r.randint(1, 90), r.randint(1, 90))])
     array = r.choice(layouts(values(*size, 3, seed=seed)))

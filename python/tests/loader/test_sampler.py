@@ -271,7 +271,7 @@ def test_a_subclass_of_yours_is_asked() -> None:
 @pytest.mark.parametrize("options", [*OPTIONS, {"weights": [3, 1]}], ids=str)
 @pytest.mark.parametrize(("before", "after"), [(2, 2), (1, 2), (2, 1), (4, 2), (2, 3), (3, 4)])
 def test_another_number_of_ranks_goes_on(options: dict[str, Any], before: int, after: int) -> None:
-    """Of torch's iteration, and of the loaders' batches: nothing is lost, and nothing comes twice."""
+    """Nothing is lost and nothing comes twice, in torch's iteration and in the loaders' batches."""
     data = ConcatDataset([numbers(70), numbers(26)]) if "weights" in options else numbers(96)
 
     def make(world: int, rank: int) -> gofast.Sampler:

@@ -440,7 +440,7 @@ def test_lengths_are_those_of_the_rows(save: Save) -> None:
 
 @pytest.mark.parametrize(("rows", "batch_size"), [(1, 4), (7, 2), (130, 4), (5000, 8), (5003, 3)])
 def test_the_order_is_that_of_transformers(rows: int, batch_size: int) -> None:
-    """Of its documentation: each 50 batches, or a quarter of all rows, sorted; the longest row first."""
+    """As its documentation says: each 50 batches, or a quarter of all rows, sorted; the longest row first."""
     lengths = [random.Random(rows).randrange(3, 90) for _ in range(rows)]
     sampler = gofast.tokens.LengthGroupedSampler(
         batch_size, lengths=lengths, generator=torch.Generator().manual_seed(4)
