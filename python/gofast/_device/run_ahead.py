@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-FEWEST = 4  # a program may always be so many marks ahead, so that the device has work
-MOST_BYTES = 512 << 20  # of batches that it is ahead, beyond these marks
+FEWEST = 4  # a program may always be so many marks ahead, so that the device has work;
+MOST_BYTES = 512 << 20  # with more marks, it may be so many bytes of batches ahead
 MARKED_BYTES = 16 << 20  # a mark stands for so many bytes of batches, because it takes 3 us
 
 
