@@ -174,18 +174,19 @@ class DecodedMemory(Memory):
     def __init__(self, table: DecodedTable) -> None:
         address, size = table["address"], table["size"]
         self._pages = capsule().pages(address, size)
-        self._shared: OwnedDescriptors | None = None
+        self._shared: tuple[int, OwnedDescriptors] | None = None
         self._lay_out(np.asarray(_Bytes(self._pages, address, size)), Layout.from_schema(table))
 
     def handed(self) -> tuple[Any, ...]:
         """What `MappedMemory.taken` makes the same of. From then on the memory is shared."""
-        if self._shared is None:
+        shared = self._shared
+        if shared is None:  # two threads may both be here: each has a file with the same bytes
             fd = os.memfd_create("gofast-table", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            owned = OwnedDescriptors(fd)
+            shared = fd, OwnedDescriptors(fd)
             capsule().share(self._pages, fd)
             seal(fd)
-            self.fd, self._shared = fd, owned
-        return handed(self.fd), self.layout, None
+            self._shared = shared
+        return handed(shared[0]), self.layout, None
 
 
 TableMemory = DecodedMemory | MappedMemory
