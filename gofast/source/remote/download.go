@@ -34,10 +34,12 @@ type Target struct {
 	State `json:"state"`
 	Part  string `json:"part"` // exists; it is written to
 	Path  string `json:"path"` // what the part is called when it is complete
+	Read  bool   `json:"read"` // its part is read while it comes
 }
 
 const (
 	pieceSize  = 8 << 20
+	firstSize  = 1 << 20 // of the first ones where somebody reads: few others take the line of what he waits for
 	bufferSize = 256 << 10
 )
 
@@ -83,25 +85,28 @@ func (f *File) state(answer *http.Response) (State, error) {
 	return s, f.errorf(errs.ErrRead, "asked for the first byte, the server says %s, Content-Range %.60q", f.status(answer), given)
 }
 
-// Download brings files to their places. The parts of what failed stay, and are the caller's.
+// Download brings files to their places. The parts of what failed stay, and are the caller's. The progress of one that is
+// read while it comes is what can be read: the bytes from its start on, without those behind a gap. It is the only target.
 func Download(ctx context.Context, targets []*Target, options Options) error {
 	c := newClient(options)
 	var pieces []piece
-	var done atomic.Int64
 	var total int64
+	read := len(targets) == 1 && targets[0].Read
 	for _, t := range targets {
 		d, err := begin(t, 0)
 		if err != nil {
 			return err
 		}
 		defer d.file.Close()
-		step := int64(pieceSize)
-		if t.Whole {
-			step = max(t.Size, 1)
-		}
-		d.left.Store((t.Size + step - 1) / step)
-		for from := int64(0); from < t.Size; from += step {
+		for from, step := int64(0), int64(0); from < t.Size; from += step {
+			switch step = pieceSize; {
+			case t.Whole:
+				step = t.Size
+			case read && from < inFlight*firstSize:
+				step = firstSize
+			}
 			pieces = append(pieces, piece{d, from, min(from+step, t.Size)})
+			d.left.Add(1)
 		}
 		total += t.Size
 		if t.Size == 0 {
@@ -110,9 +115,24 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 			}
 		}
 	}
+	var lock sync.Mutex
+	var done, first int64
+	came := make([]int64, len(pieces))
 	return each(ctx, c.flight, len(pieces), func(ctx context.Context, i int) error {
 		p := pieces[i]
-		err := c.bring(ctx, p, func(n int) { c.Progress(done.Add(int64(n)), total) })
+		err := c.bring(ctx, p, func(n int) {
+			lock.Lock()
+			defer lock.Unlock()
+			came[i] += int64(n)
+			if done += int64(n); !read {
+				c.Progress(done, total)
+				return
+			}
+			for f := pieces[first]; came[first] == f.to-f.from && int(first) < len(pieces)-1; f = pieces[first] {
+				first++
+			}
+			c.Progress(pieces[first].from+came[first], total)
+		})
 		if err == nil && p.of.left.Add(-1) == 0 {
 			err = p.of.finish()
 		}

@@ -314,3 +314,33 @@ func TestTargetsOfPython(t *testing.T) {
 		t.Errorf("%+v, %v", &made, err)
 	}
 }
+
+// The progress of what is read while it comes has no gap: the first piece is the last one here.
+func TestProgressOfWhatIsRead(t *testing.T) {
+	content := photograph(3 * firstSize)
+	var sent atomic.Int64
+	s, _ := server(t, content, func(w http.ResponseWriter, r *http.Request, n int64) bool {
+		for strings.HasPrefix(r.Header.Get("Range"), "bytes=0-10") && sent.Load() < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		return false
+	})
+	part := filepath.Join(t.TempDir(), "x.part")
+	if err := os.WriteFile(part, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target := &Target{File: File{URL: s.URL}, State: State{Size: int64(len(content)), Tag: `"one"`}, Part: part, Path: part + "x", Read: true}
+	var calls int64
+	err := Download(t.Context(), []*Target{target}, Options{Progress: func(done, total int64) {
+		if calls++; done == 0 && calls == 2*firstSize/bufferSize {
+			sent.Store(2)
+		}
+		made, err := os.ReadFile(part)
+		if err != nil || total != int64(len(content)) || !bytes.Equal(made[:done], content[:done]) {
+			t.Errorf("%d of %d are not there: %v", done, total, err)
+		}
+	}})
+	if err != nil || calls < 3 {
+		t.Fatal(err, calls)
+	}
+}

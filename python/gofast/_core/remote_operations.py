@@ -42,6 +42,7 @@ class RemoteTarget(TypedDict):
     state: RemoteState
     part: str
     path: str
+    read: bool
 
 
 class RemoteListing(TypedDict):
