@@ -50,13 +50,24 @@ func Probe(ctx context.Context, files []*File, options Options) ([]State, error)
 	return states, each(ctx, c.flight, len(files), func(ctx context.Context, i int) error {
 		f := files[i]
 		return c.repeat(ctx, func() (int64, error) {
-			return 0, c.get(ctx, f, 0, 1, "", func(answer *http.Response, body *stalling) (err error) {
+			empty := false
+			err := c.get(ctx, f, 0, 1, "", func(answer *http.Response, body *stalling) (err error) {
+				if empty = answer.StatusCode == http.StatusRequestedRangeNotSatisfiable; empty {
+					return nil
+				}
 				states[i], err = f.state(answer)
 				if answer.StatusCode == http.StatusPartialContent {
 					_, _ = io.Copy(io.Discard, io.LimitReader(body, 1)) // the connection can be used again
 				}
 				return err
 			})
+			if err == nil && empty { // it has no first byte, and that answer no ETag
+				err = c.get(ctx, f, 0, 0, "", func(answer *http.Response, _ *stalling) (err error) {
+					states[i], err = f.state(answer)
+					return err
+				})
+			}
+			return 0, err
 		})
 	})
 }
@@ -73,10 +84,6 @@ func (f *File) state(answer *http.Response) (State, error) {
 			return s, f.errorf(errs.ErrUnsupported, "the server does not say how long the file is: download it first")
 		}
 		return s, nil
-	case http.StatusRequestedRangeNotSatisfiable:
-		if given == "bytes */0" {
-			return s, nil
-		}
 	default:
 		if n, _ := fmt.Sscanf(given, "bytes %d-%d/%d", &from, &to, &s.Size); n == 3 && from == 0 && to == 0 && s.Size > 0 {
 			return s, nil

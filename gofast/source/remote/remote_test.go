@@ -250,6 +250,20 @@ func TestAnEmptyFileAndCancel(t *testing.T) {
 	if made, err := fetch(t, s.URL, Options{}); err != nil || len(made) != 0 {
 		t.Errorf("%d bytes, %v", len(made), err)
 	}
+	states, err := Probe(t.Context(), []*File{{URL: s.URL}}, Options{})
+	if err != nil || states[0].Size != 0 || states[0].Tag != `"one"` {
+		t.Errorf("%+v, %v", states, err)
+	}
+	// One that says of a range only that there is none.
+	bare, _ := server(t, nil, func(w http.ResponseWriter, r *http.Request, _ int64) bool {
+		if r.Header.Get("Range") != "" {
+			w.WriteHeader(416)
+		}
+		return r.Header.Get("Range") != ""
+	})
+	if made, err := fetch(t, bare.URL, Options{}); err != nil || len(made) != 0 {
+		t.Errorf("%d bytes, %v", len(made), err)
+	}
 	s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

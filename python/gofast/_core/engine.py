@@ -62,6 +62,11 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
+def is_loaded() -> bool:
+    """Whether this process has an engine."""
+    return _native is not None
+
+
 def native() -> Native:
     """The gopy module. Loads it if needed.
 

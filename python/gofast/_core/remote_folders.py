@@ -132,9 +132,10 @@ def _fill(
                 if came != each["size"]:
                     said = f"{shown(url)}{each['key']}: {came} bytes came, and it had {each['size']}"
                     raise errors.ChangedError(said).at(path=shown(url) + each["key"])
+            os.sync()  # a loss of power must not leave files of zeros with their names
+            for place in places:
                 os.rename(f"{place}.part", place)
             bar.update((first + len(now)) / len(missing))
-    os.sync()  # a loss of power must not leave files of zeros
 
 
 def _below(url: str) -> list[RemoteObject]:
