@@ -43,7 +43,10 @@ class BucketNames(ShardNames):
         """Nothing is locked. Shards lie in a folder of this machine until they are sent."""
         self._sent: deque[_Sent] = deque()
         with temporary_folder("gofast-shard-") as self._here:
-            yield
+            try:
+                yield
+            finally:
+                self._sent.clear()  # which stops what is on its way behind an error
 
     def entries(self) -> dict[str, int]:
         """The objects whose keys begin as the shards' do, and their bytes."""
@@ -89,17 +92,14 @@ class BucketNames(ShardNames):
 
     def reading(self, paths: list[str]) -> Iterator[str]:
         """The shards as files of this machine, each until the next one, which comes meanwhile."""
-        coming: deque[Downloads] = deque()
-        try:
-            for path in [*paths, None]:
-                if path is not None:
-                    coming.append(Downloads([path]))
-                if len(coming) == 2 or path is None:
-                    yield coming[0].result(show=True)[0]
-                    coming.popleft().release()
-        finally:
-            for each in coming:
-                each.release()
+        following = Downloads(paths[:1])
+        for after in [*paths[1:], None]:
+            now, following = following, Downloads([after] if after else [])
+            path = now.result(show=True)[0]
+            if after:
+                following.start()
+            yield path
+            now.release()
 
 
 def _told(features: str) -> str:

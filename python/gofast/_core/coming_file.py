@@ -5,25 +5,36 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from .remote_files import Downloads
+from .operation import Begun
 
 _WAIT = 2  # milliseconds between looks at what has come
+
+
+class OneDownload(Protocol):
+    """`Downloads` of one file."""
+
+    begun: Begun[None] | None
+
+    def result(self) -> list[str]:
+        """Waits for the file, whoever brings it."""
+
+    def finish(self) -> None:
+        """Waits for what is begun."""
 
 
 class ComingFile(io.RawIOBase):
     """Reads what has come of a file, and waits for what has not. An error of the download is one of reading.
 
     Args:
-        downloads: of this file alone.
+        download: of this file.
         ahead: called with how many bytes are still to come, until it says that it was the last time.
     """
 
-    def __init__(self, downloads: Downloads, fd: int, size: int, ahead: Callable[[int], bool]) -> None:
+    def __init__(self, download: OneDownload, fd: int, size: int, ahead: Callable[[int], bool]) -> None:
         super().__init__()
-        self._downloads, self._fd, self._size = downloads, fd, size
+        self._download, self._fd, self._size = download, fd, size
         self._at = self._there = 0
         self._ahead: Callable[[int], bool] | None = ahead
 
@@ -50,13 +61,13 @@ class ComingFile(io.RawIOBase):
 
     def _look(self) -> None:
         """Sees what has come."""
-        begun = self._downloads.begun
+        begun = self._download.begun
         if begun is None:  # we are a fork, or it failed
-            path, part = self._downloads.result()[0], 1.0
+            path, part = self._download.result()[0], 1.0
             os.close(self._fd)
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         elif (part := begun.part(_WAIT)) == 1:
-            self._downloads.finish()
+            self._download.finish()
         self._there = int(part * self._size)
         if self._ahead is not None and self._ahead(self._size - self._there):
             self._ahead = None
