@@ -29,6 +29,7 @@ from .._plan.compile import Plan
 from .._plan.transforms import environment
 from . import path_cache, picture_draws, pillow
 from .core_pictures import CorePictures
+from .expected_batches import ExpectedBatches
 from .lazy_samples import LazySample, lazy_sample
 from .lazy_tv_images import lazy_tv_image
 from .path_cache import LazyImageCache
@@ -178,7 +179,7 @@ class LazyProgram(_Program[torch.Tensor]):
             self.shape = height, width, channels
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
         self.alone = self.together = 0
-        self.stacked, self.begins = False, not self._last
+        self.stacked, self.expected = False, ExpectedBatches()
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
@@ -308,9 +309,12 @@ class LazyProgram(_Program[torch.Tensor]):
         self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
     ) -> Making | None:
         """See Makes."""
+        if not pictures:
+            return None
         drawn, at = _joined(records), array("q", [place.data_ptr() for place in places])
+        core = self._core if places[0].is_contiguous() is not self._last else self._in_batches
         work = codecs.capsule().begin_samples(
-            pictures, self._core.address, drawn.buffer_info()[0], at.buffer_info()[0], *engine.helpers()
+            pictures, core.address, drawn.buffer_info()[0], at.buffer_info()[0], *engine.helpers()
         )
         if work is None:
             return None
@@ -326,23 +330,31 @@ class LazyProgram(_Program[torch.Tensor]):
         self, pictures: list[Picture], records: Sequence[array[int] | None]
     ) -> Sequence[torch.Tensor]:
         """See Makes."""
-        made = [self._memory(picture) for picture in pictures]
+        made = [self.memory(picture) for picture in pictures]
         places = array("q", [one.data_ptr() for one in made])
         self.finish_all(pictures, records, places, rows=self._last)
-        return [self._seen(one) for one in made]
+        return made
 
-    def _memory(self, picture: Picture) -> torch.Tensor:
-        return torch.empty(self.shape, dtype=self.dtype, device="cpu")
-
-    def _seen(self, memory: torch.Tensor) -> torch.Tensor:
+    def memory(self, picture: Picture) -> torch.Tensor:
+        """See Makes."""
+        channels, height, width = self.shape_of(picture)
+        shape = (height, width, channels) if self._last else (channels, height, width)
+        memory = torch.empty(shape, dtype=self.dtype, device="cpu")
         return memory.permute(2, 0, 1) if self._last else memory
 
+    def by_itself(self, value: torch.Tensor) -> torch.Tensor:
+        """See Makes."""
+        channels, _, width = value.shape
+        strides = 1, channels * width, channels
+        if not self._last or value.stride() == strides:
+            return value
+        return value.permute(1, 2, 0).contiguous().as_strided(value.shape, strides)
+
     def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor | None:
-        memory = self._memory(picture) if self._last else empty(self.shape_of(picture), self.dtype)
-        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), memory.data_ptr())
+        sample = self.memory(picture) if self._last else empty(self.shape_of(picture), self.dtype)
+        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), sample.data_ptr())
         if code:
             return None
-        sample = self._seen(memory)
         if not self._wraps:
             return sample
         from torchvision import tv_tensors

@@ -16,6 +16,8 @@ from .. import errors
 from .._core import codecs, engine, native
 from .._core.native import Picture
 from .._lazy.source import ANY_PIXELS, Source, pass_order
+from .._loader.sample_memory import in_place
+from .expected_batches import ExpectedBatches, Row
 from .written_boxes import WrittenBox, write_boxes
 
 _BEGUN = 4  # samples that wait, beside the latest: so many are begun together
@@ -30,7 +32,7 @@ class Makes(Protocol):
         dtype: of a sample.
         together: how many were made with others; alone: one by one.
         stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
-        begins: whether one that is made alone has the strides of one in a batch, so that it may be begun.
+        expected: batches of them that somebody will stack.
     """
 
     waiting: deque[weakref.ref[Pending]]
@@ -38,7 +40,7 @@ class Makes(Protocol):
     together: int
     alone: int
     stacked: bool
-    begins: bool
+    expected: ExpectedBatches
 
     def has_helpers(self) -> bool:
         """Whether several samples take less time together."""
@@ -48,6 +50,12 @@ class Makes(Protocol):
 
     def strides_of(self, picture: Picture) -> tuple[int, ...]:
         """Its strides where it is made alone. In a batch, rows follow one another."""
+
+    def memory(self, picture: Picture) -> torch.Tensor:
+        """Of one that is made alone, with those strides."""
+
+    def by_itself(self, value: torch.Tensor) -> torch.Tensor:
+        """One that may have been made in a batch, as one that is made alone."""
 
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
         """One."""
@@ -65,7 +73,10 @@ class Makes(Protocol):
     def begin(
         self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
     ) -> Making | None:
-        """Begins to make some, each in its memory, while Python goes on; None: nobody is there to do it."""
+        """Begins to make some, each in its memory, while Python goes on; None: nobody is there to do it.
+
+        All are of a batch, or all are made alone: the strides of the first say which.
+        """
 
     def then(self, do: str, by: Any) -> Makes | None:
         """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
@@ -180,12 +191,15 @@ class Pending:
         value: the sample, once it was made beside its tensor.
         boxes: what is written to it once it is made.
         place: its memory in the batch that its thread makes, or of its own; None: nobody has given it any.
+        number: among its program's samples.
+        row: its place is that of an expected batch.
         making: who makes it now, there.
         used: it was made as part of a batch, or another sample was made of it: no other waits for it.
     """
 
     __slots__ = (
-        "__weakref__", "boxes", "held", "making", "place", "program", "record", "recorded", "used", "value"
+        "__weakref__", "boxes", "held", "making", "number", "place", "program", "record", "recorded", "row",
+        "used", "value",
     )  # fmt: skip
 
     waiting = 0  # bytes of all that wait
@@ -199,6 +213,8 @@ class Pending:
         self.used = False
         self.place: torch.Tensor | None = None
         self.making: Making | None = None
+        self.row: Row | None = None
+        self.number = program.expected.number()
         program.waiting.append(weakref.ref(self))
 
     @property
@@ -212,20 +228,21 @@ class Pending:
     def begin(program: Makes) -> None:
         """Has the engine's threads make those that wait. The latest one may yet become something else."""
         waiting = program.waiting
-        if len(waiting) % (_BEGUN + 1) or not program.begins or not program.has_helpers():
+        if len(waiting) % (_BEGUN + 1) or not program.has_helpers():
             return
         latest = waiting.pop()
         each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
         waiting.clear()
-        places = [one.own_place(not program.stacked) for one in each]
-        begun = [(one, place) for one, place in zip(each, places, strict=True) if place is not None]
-        making = program.begin(
-            [one.picture for one, _ in begun],
-            [one.record for one, _ in begun],
-            [place for _, place in begun],
-        )
-        for one, place in begun if making is not None else ():
-            one.making, one.place = making, place
+        some = [one for one in each if one.has_batch()]
+        own = not some and not program.stacked
+        if own:
+            some = [one for one in each if one.has_own()]
+        places = [one.place for one in some if one.place is not None]
+        making = program.begin([one.picture for one in some], [one.record for one in some], places)
+        for one in some:
+            one.making = making
+            if making is None and (own or one.row is not None):
+                one.give_up()
         waiting.extend(weakref.ref(one) for one in each if one.making is None)
         waiting.append(latest)
 
@@ -233,17 +250,35 @@ class Pending:
         """Whether somebody waits for it whom nobody has made it for, or begun to."""
         return self.is_open() and not self.used
 
-    def own_place(self, new: bool) -> torch.Tensor | None:
-        """Where it is made before its batch is; None: nowhere.
+    def _is_shared(self) -> bool:
+        """Whether its picture is decoded once, with others."""
+        return self.held is not None and self.held.whole is not None
 
-        Args:
-            new: also in memory of its own.
-        """
-        if self.held is not None and self.held.whole:  # it is decoded once, with others
-            return None
-        if self.place is None and new:
-            return torch.empty(self.program.shape_of(self.picture), dtype=self.program.dtype, device="cpu")
-        return self.place
+    def has_batch(self) -> bool:
+        """Whether it has a place in a batch, which it is given if one is expected."""
+        if self._is_shared():
+            return False
+        if self.place is None:
+            program = self.program
+            self.row = program.expected.row(self.number, program.shape_of(self.picture), program.dtype)
+            if self.row is not None:
+                batch, i = self.row
+                self.place = batch.memory[i]
+        return self.place is not None
+
+    def has_own(self) -> bool:
+        """Whether it has memory of its own, which it is given."""
+        if not self._is_shared():
+            self.place = self.program.memory(self.picture)
+        return self.place is not None
+
+    def give_up(self) -> torch.Tensor | None:
+        """Its memory, if it was to be made there alone or for an expected batch: it is not any more."""
+        place, row = self.place, self.row
+        self.place = self.making = self.row = None
+        if row is not None:
+            row[0].given -= 1
+        return place
 
     def is_open(self) -> bool:
         """Whether something else may still become of it."""
@@ -254,6 +289,8 @@ class Pending:
         made = Pending(program, self.held, self.recorded, self.record)
         if program.dtype is self.program.dtype:
             made.place, self.place = self.place, None
+        else:
+            made.place = in_place(program.shape_of(made.picture), program.dtype)
         return made
 
     @staticmethod
@@ -268,40 +305,52 @@ class Pending:
         for one, place in found:
             one.keep(place)
 
-    def end(self) -> bool:
-        """Whether it was made meanwhile; then it is there now.
+    def ended(self) -> bool:
+        """Waits, if somebody makes it: whether it lies at its place then.
 
         Raises:
             EngineError: it could not be made.
         """
-        making, place, self.making = self.making, self.place, None
-        if making is None or place is None:
+        making = self.making
+        if making is None:
             return False
         if not making.is_here():
-            self.place = None  # a parent's
+            self.give_up()  # a parent's
             return False
         if making.end():
+            self.give_up()
             raise failed()
-        self.keep(place)
+        return True
+
+    def end(self) -> bool:
+        """Whether it was made meanwhile; then it is there now. Errors are those of `ended`."""
+        if not self.ended():
+            return False
+        of_batch, place = self.row is not None, self.give_up()
+        assert place is not None
+        self.keep(place.clone() if of_batch else place)
         return True
 
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own."""
-        if self.value is None:
-            self.end()
-        if self.value is not None:
-            return self.value
+        with torch.inference_mode(False):  # in which somebody else's sample must not be made
+            if self.value is None and not self.end():
+                self._make()
+            assert self.value is not None
+            self.value = self.program.by_itself(self.value)
+        return self.value
+
+    def _make(self) -> None:
         others = [] if self.used or not self.program.has_helpers() else self._others()
         group = [self, *others]
         Held.decode(group)
-        with torch.inference_mode(False):  # in which somebody else's sample must not be made
-            if not others:
-                self.program.alone += 1
-                return self.keep(self.program.finish(self.picture, self.record))
-            made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
+        if not others:
+            self.program.alone += 1
+            self.keep(self.program.finish(self.picture, self.record))
+            return
+        made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
         for one, value in zip(group, made, strict=True):
             one.keep(value)
-        return made[0]
 
     def _others(self) -> list[Pending]:
         """Those that somebody holds and nobody has looked at."""
@@ -312,8 +361,7 @@ class Pending:
                 found.append(one)
         return found
 
-    def keep(self, value: torch.Tensor) -> torch.Tensor:
+    def keep(self, value: torch.Tensor) -> None:
         """It was made. Its picture is not needed any more."""
         write_boxes(value, self.boxes)
         self.value, self.held, self.boxes, self.place = value, None, (), None
-        return value
