@@ -147,7 +147,7 @@ class TableRows(BlockStream[Kind]):
             )
         info = get_worker_info()
         if drawn.seed is None and info is None and self._world == 1 and not position:
-            usual = min(max(self._rooms_most // 8, 1 << 20), blocks.USUAL)
+            usual = min(max(self._rooms_most // 4, 1 << 20), blocks.USUAL)
             yield from self._windows.in_order(source, usual)
             return
         found = self._found(source)

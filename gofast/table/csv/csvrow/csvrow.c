@@ -242,7 +242,8 @@ int csvrow_best(void) {
     __builtin_cpu_init();
     int bmi = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
     if (!bmi || !__builtin_cpu_supports("avx2")) return CSVROW_PLAIN;
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vbmi") &&
         __builtin_cpu_supports("avx512vbmi2"))
         return CSVROW_AVX512;
     return CSVROW_AVX2;

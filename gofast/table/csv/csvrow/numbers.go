@@ -31,10 +31,10 @@ type Numbers struct {
 
 // Parse stores rows of buf[from:to] until that is exhausted, `most` rows are stored, or a row is not one of numbers that
 // fit their places exactly. It returns the number of rows stored and where the next row starts. The last row needs its
-// end. The buffer must reach Pad bytes after to.
+// end. The buffer must reach Front bytes before from and Pad bytes after to.
 func (n *Numbers) Parse(buf []byte, from, to, most int, features, labels []byte) (rows, next int) {
 	width := n.Width * n.Type.Size()
-	if from < 0 || to < from || to+Pad > len(buf) || len(n.To) == 0 || n.Type < numbers.Uint8 || n.Type > numbers.Float64 ||
+	if from < Front || to < from || to+Pad > len(buf) || len(n.To) == 0 || n.Type < numbers.Uint8 || n.Type > numbers.Float64 ||
 		width > 0 && most > len(features)/width || len(n.Real) > 0 && most > len(labels)/(8*len(n.Real)) {
 		panic(fmt.Sprintf("csvrow: rows %d..%d of %d bytes, %d rows into %d and %d bytes",
 			from, to, len(buf), most, len(features), len(labels)))
@@ -50,6 +50,6 @@ func (n *Numbers) Parse(buf []byte, from, to, most int, features, labels []byte)
 		pins.Pin(t.real)
 	}
 	var r C.csvrow_result
-	C.csvrow_numbers(&t, start(buf), C.int64_t(from), C.int64_t(to), C.int64_t(most), start(features), C.int64_t(width), start(labels), &r)
+	C.csvrow_numbers(C.int(current.Load()), &t, start(buf), C.int64_t(from), C.int64_t(to), C.int64_t(most), start(features), C.int64_t(width), start(labels), &r)
 	return int(r.rows), int(r.next)
 }

@@ -16,8 +16,8 @@ typedef struct {
     int32_t columns, labels, type, delim, point;
 } csvrow_table;
 
-// Width is the bytes of a row's features. The last of the rows ends with its newline.
-void csvrow_numbers(const csvrow_table *t, const uint8_t *data, int64_t from, int64_t to, int64_t most,
+// Width is the bytes of a row's features. The last of the rows ends with its newline. Bytes before the first may be read.
+void csvrow_numbers(int variant, const csvrow_table *t, const uint8_t *data, int64_t from, int64_t to, int64_t most,
                     uint8_t *features, int64_t width, uint8_t *labels, csvrow_result *result);
 
 #endif
