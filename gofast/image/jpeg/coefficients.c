@@ -6,8 +6,9 @@
 #endif
 
 enum { ESCAPE = -128, OTHER = 8, LEAST = -7, GREATEST = 7 };
+enum { PLAIN = 0, PAIRS = 1 }; // forms: a value at a time; two rows, with BMI2 and SSE; COEFFICIENTS_WIDE: all, with AVX-512
 
-int coefficients_plain;
+int coefficients_most = COEFFICIENTS_WIDE;
 
 static inline uint64_t load(const uint8_t *p) {
     uint64_t v;
@@ -34,6 +35,8 @@ static inline uint64_t extract_plain(uint64_t bits, uint64_t mask) {
 
 #ifdef __x86_64__
 #define QUICK __attribute__((target("bmi2,popcnt,sse4.1")))
+#define WIDE __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,avx2,bmi,bmi2,popcnt")))
+#define AS_BYTES_BMI2(bits) (_pdep_u64(bits, ONES) * 255)
 QUICK static inline uint64_t deposit_bmi2(uint64_t bits, uint64_t mask) { return _pdep_u64(bits, mask); }
 QUICK static inline uint64_t extract_bmi2(uint64_t bits, uint64_t mask) { return _pext_u64(bits, mask); }
 #define DEPOSIT(bits, mask) (quick ? deposit_bmi2(bits, mask) : deposit_plain(bits, mask))
@@ -112,28 +115,72 @@ static inline __attribute__((always_inline)) const uint8_t *read_block(const uin
     return other;
 }
 
-static inline __attribute__((always_inline)) int read_mcu(coefficients *c, coefficients_block *const *blocks, int quick) {
+#ifdef __x86_64__
+// All values at once. Returns NULL where one of them is an escape.
+WIDE static inline const uint8_t *read_block_wide(const uint8_t *p, int16_t *out, int32_t *last_dc) {
+    int16_t dc;
+    const uint8_t *at_dc = p;
+    p = get(p, &dc);
+    if (*at_dc != (uint8_t)ESCAPE) dc = (int16_t)(*last_dc + dc);
+    uint32_t rows = *p++;
+    uint64_t columns = _pdep_u64(load(p), AS_BYTES_BMI2(rows));
+    const uint8_t *values = p + __builtin_popcount(rows), *other = values + (__builtin_popcountll(columns) + 1) / 2;
+    const __m512i eight = _mm512_set1_epi8(OTHER);
+    __m512i v = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)values));
+    v = _mm512_and_si512(_mm512_or_si512(v, _mm512_slli_epi16(v, 4)), _mm512_set1_epi8(15));
+    v = _mm512_maskz_expand_epi8(columns, v);
+    const uint64_t others = _mm512_cmpeq_epi8_mask(v, eight);
+    v = _mm512_mask_expand_epi8(_mm512_sub_epi8(_mm512_xor_si512(v, eight), eight), others, _mm512_loadu_si512(other));
+    if (_mm512_mask_cmpeq_epi8_mask(others, v, _mm512_set1_epi8(ESCAPE))) return NULL;
+    _mm512_storeu_si512(out, _mm512_cvtepi8_epi16(_mm512_castsi512_si256(v)));
+    _mm512_storeu_si512(out + 32, _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(v, 1)));
+    *last_dc = out[0] = dc;
+    return other + __builtin_popcountll(others);
+}
+#endif
+
+static inline __attribute__((always_inline)) int read_mcu(coefficients *c, coefficients_block *const *blocks, int form) {
     const uint8_t *p = c->next;
     for (int i = 0; i < c->order.count; i++) {
         if (p >= c->end) return 0;
-        p = read_block(p, *blocks[i], &c->last_dc[c->order.component[i]], quick);
+        int32_t *last_dc = &c->last_dc[c->order.component[i]];
+#ifdef __x86_64__
+        const uint8_t *next = form == COEFFICIENTS_WIDE ? read_block_wide(p, *blocks[i], last_dc) : NULL;
+        if (next) {
+            p = next;
+            continue;
+        }
+#endif
+        p = read_block(p, *blocks[i], last_dc, form != PLAIN);
     }
     c->next = p;
     return p <= c->end;
 }
 
-static int read_plain(coefficients *c, coefficients_block *const *blocks) { return read_mcu(c, blocks, 0); }
+static int read_plain(coefficients *c, coefficients_block *const *blocks) { return read_mcu(c, blocks, PLAIN); }
 
 #ifdef __x86_64__
-QUICK static int read_quick(coefficients *c, coefficients_block *const *blocks) { return read_mcu(c, blocks, 1); }
+QUICK static int read_quick(coefficients *c, coefficients_block *const *blocks) { return read_mcu(c, blocks, PAIRS); }
 
-static int is_quick(void) { return !coefficients_plain && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("sse4.1"); }
+WIDE static int read_wide(coefficients *c, coefficients_block *const *blocks) { return read_mcu(c, blocks, COEFFICIENTS_WIDE); }
+
+static int best;
+
+__attribute__((constructor)) static void find_best(void) {
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("sse4.1") || !__builtin_cpu_supports("popcnt")) return;
+    int wide = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2");
+    best = wide ? COEFFICIENTS_WIDE : PAIRS;
+}
+
+static int form(void) { return best < coefficients_most ? best : coefficients_most; }
 #endif
 
 static int next_mcu(coefficients *c, coefficients_block *const *blocks) {
     if (c->mcu++ % COEFFICIENTS_EVERY == 0) memset(c->last_dc, 0, sizeof c->last_dc);
 #ifdef __x86_64__
-    if (is_quick()) return read_quick(c, blocks);
+    if (form() == COEFFICIENTS_WIDE) return read_wide(c, blocks);
+    if (form() == PAIRS) return read_quick(c, blocks);
 #endif
     return read_plain(c, blocks);
 }
@@ -223,11 +270,37 @@ static inline __attribute__((always_inline)) uint8_t *write_block(uint8_t *at, c
 
 #ifdef __x86_64__
 QUICK static uint8_t *write_quick(uint8_t *at, const int16_t *block, int32_t *last_dc) { return write_block(at, block, last_dc, 1); }
+
+// All values at once, unless one of them is an escape.
+WIDE static uint8_t *write_wide(uint8_t *at, const int16_t *block, int32_t *last_dc) {
+    const __m512i low = _mm512_maskz_loadu_epi16(~1u, block), high = _mm512_loadu_si512(block + 32), most = _mm512_set1_epi16(INT8_MAX);
+    if (_mm512_cmpgt_epu16_mask(_mm512_abs_epi16(low), most) | _mm512_cmpgt_epu16_mask(_mm512_abs_epi16(high), most))
+        return write_quick(at, block, last_dc);
+    at = put(at, block[0] - *last_dc, block[0]);
+    *last_dc = block[0];
+    __m512i v = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(low)), _mm512_cvtepi16_epi8(high), 1);
+    const uint64_t columns = _mm512_test_epi8_mask(v, v);
+    const __m128i bytes = _mm_cvtsi64_si128((int64_t)columns);
+    const uint32_t rows = _mm_test_epi8_mask(bytes, bytes);
+    *at++ = (uint8_t)rows;
+    const uint64_t packed = _pext_u64(columns, AS_BYTES_BMI2(rows));
+    memcpy(at, &packed, sizeof packed);
+    at += __builtin_popcount(rows);
+    v = _mm512_maskz_compress_epi8(columns, v);
+    const uint64_t others = _mm512_cmpgt_epi8_mask(_mm512_abs_epi8(v), _mm512_set1_epi8(GREATEST));
+    __m512i halves = _mm512_and_si512(_mm512_mask_mov_epi8(v, others, _mm512_set1_epi8(OTHER)), _mm512_set1_epi8(15));
+    halves = _mm512_maddubs_epi16(halves, _mm512_set1_epi16(0x1001));
+    _mm256_storeu_si256((__m256i *)at, _mm512_cvtepi16_epi8(halves));
+    at += (__builtin_popcountll(columns) + 1) / 2;
+    _mm512_storeu_si512(at, _mm512_maskz_compress_epi8(others, v));
+    return at + __builtin_popcountll(others);
+}
 #endif
 
 uint8_t *coefficients_write(uint8_t *at, const int16_t *block, int32_t *last_dc) {
 #ifdef __x86_64__
-    if (is_quick()) return write_quick(at, block, last_dc);
+    if (form() == COEFFICIENTS_WIDE) return write_wide(at, block, last_dc);
+    if (form() == PAIRS) return write_quick(at, block, last_dc);
 #endif
     return write_block(at, block, last_dc, 0);
 }

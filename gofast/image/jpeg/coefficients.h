@@ -43,7 +43,9 @@ int coefficients_read(coefficients *, uint32_t mcu, coefficients_block *const *b
 // Writes a block; where the next one goes. There is room for COEFFICIENTS_SLACK bytes.
 uint8_t *coefficients_write(uint8_t *at, const int16_t *block, int32_t *last_dc);
 
-// For tests: nothing but plain C.
-extern int coefficients_plain;
+enum { COEFFICIENTS_WIDE = 2 };
+
+// For tests: the highest form that may be used. 0 is plain C.
+extern int coefficients_most;
 
 #endif

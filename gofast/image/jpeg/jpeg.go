@@ -71,7 +71,7 @@ func KeepMarks() {
 }
 
 // coefficientsFormat is gf_coefficients_format; pack makes such a record of a file, nil if
-// it cannot be one; plainCoefficients leaves kernels out. For tests.
+// it cannot be one; coefficientForms leaves out the forms above one, 0 for plain C. For tests.
 var coefficientsFormat = picture.FormatAt(unsafe.Pointer(&C.gf_coefficients_format))
 
 func pack(d *picture.Decoder, file []byte) []byte {
@@ -84,12 +84,9 @@ func pack(d *picture.Decoder, file []byte) []byte {
 	return C.GoBytes(unsafe.Pointer(out.data), C.int(size))
 }
 
-func plainCoefficients(plain bool) {
-	C.coefficients_plain = 0
-	if plain {
-		C.coefficients_plain = 1
-	}
-}
+func coefficientForms(most int) { C.coefficients_most = C.int(most) }
+
+const allForms = C.COEFFICIENTS_WIDE
 
 // exchanged is how many files' coefficients a decoder decoded itself, not by the
 // library; byLibrary leaves them all to it. For tests.

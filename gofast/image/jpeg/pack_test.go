@@ -67,19 +67,20 @@ func TestRecordsAreTheLibrarys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plainCoefficients(true)
-		plain := pack(p.maker, file)
-		plainCoefficients(false)
+		coefficientForms(0)
 		record := pack(p.maker, file)
-		if record == nil || !bytes.Equal(record, plain) {
-			t.Fatalf("file %d: %d bytes of a record, in plain C %d", i, len(record), len(plain))
+		for form := 1; form <= allForms; form++ {
+			coefficientForms(form)
+			if other := pack(p.maker, file); record == nil || !bytes.Equal(record, other) {
+				t.Fatalf("file %d: %d bytes of a record, in plain C, and %d in form %d", i, len(record), len(other), form)
+			}
 		}
 		p.agree(t, file, record, image.Rectangle{})
 		for k := range 30 {
-			plainCoefficients(k%3 == 0)
+			coefficientForms(k % (allForms + 1))
 			p.agree(t, file, record, part(r, size))
 		}
-		plainCoefficients(false)
+		coefficientForms(allForms)
 	}
 }
 
@@ -89,9 +90,11 @@ func TestExtremeCoefficients(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	for quality := 1; quality <= 100; quality += 11 {
 		file := noise(t, r, 120, 90, quality)
+		coefficientForms(0)
 		record := pack(p.maker, file)
-		if record == nil {
-			t.Fatalf("quality %d: no record", quality)
+		coefficientForms(allForms)
+		if record == nil || !bytes.Equal(record, pack(p.maker, file)) {
+			t.Fatalf("quality %d: %d bytes of a record, or others in another form", quality, len(record))
 		}
 		for range 20 {
 			p.agree(t, file, record, part(r, image.Pt(120, 90)))
