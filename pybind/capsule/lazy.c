@@ -58,7 +58,7 @@ typedef struct {
     const gf_image_program *program;
     const gf_lazy *lazy;
     uint8_t *const *places; // of their samples
-    _Atomic int32_t *code;  // of one that could not be made: make_all's
+    _Atomic int32_t *code;  // of one that could not be made
 } lazies;
 
 typedef int32_t make_fn(const gf_image_program *, const gf_lazy *, const int32_t *record, uint8_t *x, gf_fault *);
@@ -92,76 +92,26 @@ static void view_lazies(gf_view *view, lazies *work, int64_t count) {
     view->parts[0] = (gf_part){.program = work};
 }
 
-// Makes each of these, with most threads of a crew if there is one, of a view that says what a record is.
-// 0, or the code of one that could not be made; -1: Python raises.
-static int32_t make_all(gf_view *view, lazies *work, int64_t count, const uint8_t *records, gf_crew *crew, int most) {
-    int64_t *indices = PyMem_Calloc((size_t)count + 1, sizeof *indices);
-    if (!indices) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (int64_t i = 0; i < count; i++) indices[i] = i;
-    _Atomic int32_t code = 0;
-    work->code = &code;
-    view_lazies(view, work, count);
-    const gf_batch batch = {.indices = indices, .records = records};
-    gf_slot slot = {.rows_left = count}, *const slots[] = {&slot};
-    const gf_request request = {.indices = indices, .records = records, .rows = count, .batch_rows = count, .slots = slots, .silent = 1};
-    PyThreadState *state = PyEval_SaveThread();
-    if (!crew || count < 2 || gf_crew_do(crew, view, most, &request, NULL) < 0) make_lazies(view, &batch, 0, count, gf_lazy_sample);
-    PyEval_RestoreThread(state);
-    PyMem_Free(indices);
-    return code;
-}
-
-// make_samples(pictures, view, records, places, crew, most): makes a sample of each picture in a list, at its place, by the
-// program of the view's first dataset, with most threads of the crew if there is one. The records lie one behind the other.
-// Returns 0, or the code of a sample that could not be made.
-PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-    (void)self;
-    long long a[5];
-    if (n != 6) return PyErr_Format(PyExc_TypeError, "takes 6 arguments (%zd given)", n);
-    if (!gf_integers(args + 1, 5, 5, a)) return NULL;
-    Py_ssize_t count = PyList_Size(args[0]);
-    if (count < 0) return NULL;
-    const gf_view *of = POINTER(const gf_view, a[0]);
-    PyObject *result = NULL;
-    gf_lazy *lazy = PyMem_Calloc((size_t)count + 1, sizeof *lazy);
-    gf_view *view = PyMem_Calloc(1, sizeof *view + sizeof *view->parts);
-    if (!lazy || !view) {
-        PyErr_NoMemory();
-        goto end;
-    }
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto end;
-    lazies work = {.program = of->parts[0].program, .lazy = lazy, .places = POINTER(uint8_t *const, a[2])};
-    *view = *of;
-    int32_t code = make_all(view, &work, count, POINTER(const uint8_t, a[1]), POINTER(gf_crew, a[3]), (int)a[4]);
-    if (!PyErr_Occurred()) result = PyLong_FromLong(code);
-end:
-    PyMem_Free(lazy);
-    PyMem_Free(view);
-    return result;
-}
-
-// Samples that the crew makes while Python goes on, and what they are made of.
+// Samples or pixels that are made, perhaps by the crew while Python goes on, and what they are made of.
 typedef struct {
     gf_crew *crew;
-    gf_ticket *ticket;
+    gf_ticket *ticket;  // NULL: the crew has no part in it
     PyObject *pictures; // has their bytes
+    Py_ssize_t count;
     lazies work;
+    gf_image_program pixels; // what makes those
     _Atomic int32_t code;
     gf_slot slot;
     gf_view *view;
     gf_lazy *lazy;
     uint8_t **places;
+    int64_t *indices;
     int32_t pid; // a child that was forked meanwhile has no crew, and forgets them
 } making;
 
 static const char MAKING[] = "gofast.making";
 
-static void drop_making(PyObject *capsule) {
-    making *m = PyCapsule_GetPointer(capsule, MAKING);
+static void drop(making *m) {
     if (m->ticket && m->pid != (int32_t)getpid()) return;
     if (m->ticket) {
         PyThreadState *state = PyEval_SaveThread();
@@ -173,7 +123,96 @@ static void drop_making(PyObject *capsule) {
     PyMem_Free(m->view);
     PyMem_Free(m->lazy);
     PyMem_Free(m->places);
+    PyMem_Free(m->indices);
     PyMem_Free(m);
+}
+
+static void drop_making(PyObject *capsule) { drop(PyCapsule_GetPointer(capsule, MAKING)); }
+
+// What is to be made of each picture in a list. NULL: Python raises.
+static making *making_of(PyObject *pictures) {
+    making *m = PyMem_Calloc(1, sizeof *m);
+    if (!m) return (making *)PyErr_NoMemory();
+    m->pictures = PyList_AsTuple(pictures);
+    if (!m->pictures) goto failed;
+    m->count = PyTuple_Size(m->pictures);
+    m->lazy = PyMem_Calloc((size_t)m->count + 1, sizeof *m->lazy);
+    m->places = PyMem_Calloc((size_t)m->count + 1, sizeof *m->places);
+    m->indices = PyMem_Calloc((size_t)m->count + 1, sizeof *m->indices);
+    m->view = PyMem_Calloc(1, sizeof *m->view + sizeof *m->view->parts);
+    if (!m->lazy || !m->places || !m->indices || !m->view) {
+        PyErr_NoMemory();
+        goto failed;
+    }
+    for (Py_ssize_t i = 0; i < m->count; i++) {
+        if (!lazy_of(PyTuple_GetItem(m->pictures, i), &m->lazy[i])) goto failed;
+        m->indices[i] = i;
+    }
+    m->work = (lazies){.lazy = m->lazy, .places = m->places, .code = &m->code};
+    return m;
+failed:
+    drop(m);
+    return NULL;
+}
+
+// The same as samples of a view's first dataset, at these places.
+static making *samples_of(PyObject *const *args, Py_ssize_t n, long long *a) {
+    if (n != 6) return (making *)PyErr_Format(PyExc_TypeError, "takes 6 arguments (%zd given)", n);
+    making *m = gf_integers(args + 1, 5, 5, a) ? making_of(args[0]) : NULL;
+    if (!m) return NULL;
+    const gf_view *of = POINTER(const gf_view, a[0]);
+    m->work.program = of->parts[0].program;
+    *m->view = *of;
+    if (m->count) memcpy(m->places, POINTER(uint8_t *const, a[2]), (size_t)m->count * sizeof *m->places);
+    return m;
+}
+
+// Has the crew make them; false where it takes no work.
+static int submit(making *m, const uint8_t *records, gf_crew *crew, int most) {
+    if (!crew || !m->count) return 0;
+    view_lazies(m->view, &m->work, m->count);
+    m->slot = (gf_slot){.rows_left = m->count};
+    m->pid = (int32_t)getpid();
+    m->crew = crew;
+    gf_slot *const slots[] = {&m->slot};
+    const gf_request request = {.indices = m->indices, .records = records, .rows = m->count, .batch_rows = m->count, .slots = slots, .silent = 1};
+    m->ticket = crew->submit(crew, m->view, most, &request);
+    return m->ticket != NULL;
+}
+
+// Helps, and waits for all; without the crew, makes them here. 0, or the code of one that could not be made.
+static int32_t finish(making *m, const uint8_t *records) {
+    PyThreadState *state = PyEval_SaveThread();
+    if (m->ticket) {
+        while (!m->crew->wait(m->ticket, NULL, 100)) continue;
+    } else {
+        const gf_batch batch = {.indices = m->indices, .records = records};
+        view_lazies(m->view, &m->work, m->count);
+        make_lazies(m->view, &batch, 0, m->count, gf_lazy_sample);
+    }
+    PyEval_RestoreThread(state);
+    return m->code;
+}
+
+// make_samples(pictures, view, records, places, crew, most): makes a sample of each picture in a list, at its place, by the
+// program of the view's first dataset, with most threads of the crew if there is one. The records lie one behind the other.
+// Returns 0, or the code of a sample that could not be made.
+PyObject *gf_py_make_samples(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    long long a[5];
+    making *m = samples_of(args, n, a);
+    if (!m) return NULL;
+    const uint8_t *records = POINTER(const uint8_t, a[1]);
+    if (m->count > 1) submit(m, records, POINTER(gf_crew, a[3]), (int)a[4]);
+    int32_t code = finish(m, records);
+    drop(m);
+    return PyLong_FromLong(code);
+}
+
+static PyObject *capsule_of(making *m) {
+    PyObject *capsule = PyCapsule_New(m, MAKING, drop_making);
+    if (!capsule) drop(m);
+    return capsule;
 }
 
 // begin_samples(pictures, view, records, places, crew, most): begins what make_samples does, on the crew's threads. What it
@@ -181,114 +220,66 @@ static void drop_making(PyObject *capsule) {
 PyObject *gf_py_begin_samples(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[5];
-    if (n != 6) return PyErr_Format(PyExc_TypeError, "takes 6 arguments (%zd given)", n);
-    if (!gf_integers(args + 1, 5, 5, a)) return NULL;
-    making *m = PyMem_Calloc(1, sizeof *m);
-    if (!m) return PyErr_NoMemory();
-    PyObject *capsule = PyCapsule_New(m, MAKING, drop_making);
-    if (!capsule) {
-        PyMem_Free(m);
-        return NULL;
-    }
-    m->pictures = PyList_AsTuple(args[0]);
-    Py_ssize_t count = m->pictures ? PyTuple_Size(m->pictures) : 0;
-    int64_t *indices = NULL;
-    if (!m->pictures) goto failed;
-    m->lazy = PyMem_Calloc((size_t)count + 1, sizeof *m->lazy);
-    m->places = PyMem_Calloc((size_t)count + 1, sizeof *m->places);
-    m->view = PyMem_Calloc(1, sizeof *m->view + sizeof *m->view->parts);
-    indices = PyMem_Calloc((size_t)count + 1, sizeof *indices);
-    if (!m->lazy || !m->places || !m->view || !indices) {
-        PyErr_NoMemory();
-        goto failed;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (!lazy_of(PyTuple_GetItem(m->pictures, i), &m->lazy[i])) goto failed;
-        m->places[i] = POINTER(uint8_t *const, a[2])[i];
-        indices[i] = i;
-    }
-    const gf_view *of = POINTER(const gf_view, a[0]);
-    m->work = (lazies){.program = of->parts[0].program, .lazy = m->lazy, .places = m->places, .code = &m->code};
-    *m->view = *of;
-    view_lazies(m->view, &m->work, count);
-    m->slot = (gf_slot){.rows_left = count};
-    m->pid = (int32_t)getpid();
-    m->crew = POINTER(gf_crew, a[3]);
-    gf_slot *const slots[] = {&m->slot};
-    const gf_request request = {.indices = indices, .records = POINTER(const uint8_t, a[1]), .rows = count, .batch_rows = count, .slots = slots, .silent = 1};
-    m->ticket = m->crew && count ? m->crew->submit(m->crew, m->view, (int)a[4], &request) : NULL;
-    PyMem_Free(indices);
-    if (m->ticket) return capsule;
-    Py_DECREF(capsule);
+    making *m = samples_of(args, n, a);
+    if (!m) return NULL;
+    if (submit(m, POINTER(const uint8_t, a[1]), POINTER(gf_crew, a[3]), (int)a[4])) return capsule_of(m);
+    drop(m);
     Py_RETURN_NONE;
-failed:
-    PyMem_Free(indices);
-    Py_DECREF(capsule);
-    return NULL;
 }
 
-// end_samples(making): helps, and waits for all: 0, or the code of one that could not be made.
+// end_samples(making, now): returns 0, or the code of one that could not be made. It helps, and waits for all; now: it does not
+// wait, and returns None where one is not made yet.
 PyObject *gf_py_end_samples(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    if (n != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument (%zd given)", n);
+    long long now;
+    if (n != 2) return PyErr_Format(PyExc_TypeError, "takes 2 arguments (%zd given)", n);
     making *m = PyCapsule_GetPointer(args[0], MAKING);
-    if (!m) return NULL;
-    PyThreadState *state = PyEval_SaveThread();
-    while (!m->crew->wait(m->ticket, NULL, 100)) continue;
-    PyEval_RestoreThread(state);
-    return PyLong_FromLong(m->code);
+    if (!m || !gf_integers(args + 1, 1, 1, &now)) return NULL;
+    if (!m->ticket) return PyLong_FromLong(m->code);
+    if (now && atomic_load_explicit(&m->ticket->left, memory_order_acquire)) Py_RETURN_NONE;
+    return PyLong_FromLong(finish(m, NULL));
 }
 
 static int is_size(int64_t width, int64_t height) {
     return width > 0 && height > 0 && height <= GF_CANVAS_MOST_PIXELS / width;
 }
 
-// make_rows(pictures, pass_order, max_pixels, crew, most): the pixels of each picture in a list, which says their size, as
-// make_pixels gives those of four bytes; or the code of one that could not be made.
-PyObject *gf_py_make_rows(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+// begin_rows(pictures, pass_order, max_pixels, crew, most): begins the pixels of each picture in a list, which says their size, as
+// make_pixels gives those of four bytes. They are made at once where the crew takes no work. Returns what end_samples takes, which
+// must end before they do, and a list of them.
+PyObject *gf_py_begin_rows(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     long long a[4];
     if (n != 5) return PyErr_Format(PyExc_TypeError, "takes 5 arguments (%zd given)", n);
     if (!gf_integers(args + 1, 4, 4, a)) return NULL;
     if (a[0] < 0 || a[0] >= GF_ORDERS) return PyErr_Format(PyExc_ValueError, "no such order");
-    Py_ssize_t count = PyList_Size(args[0]);
-    if (count < 0) return NULL;
-    gf_lazy *lazy = PyMem_Calloc((size_t)count + 1, sizeof *lazy);
-    uint8_t **places = PyMem_Calloc((size_t)count + 1, sizeof *places);
-    gf_view *view = PyMem_Calloc(1, sizeof *view + sizeof *view->parts);
-    PyObject *rows = PyList_New(0);
-    if (!lazy || !places || !view || !rows) {
-        PyErr_NoMemory();
-        goto end;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (!lazy_of(PyList_GetItem(args[0], i), &lazy[i])) goto end;
-        if (!is_size(lazy[i].sample.width, lazy[i].sample.height)) {
+    making *m = making_of(args[0]);
+    PyObject *rows = m ? PyList_New(0) : NULL;
+    if (!rows) goto failed;
+    for (Py_ssize_t i = 0; i < m->count; i++) {
+        gf_size size = m->lazy[i].sample;
+        if (!is_size(size.width, size.height)) {
             PyErr_SetString(PyExc_ValueError, "no pixels of that size");
-            goto end;
+            goto failed;
         }
-        PyObject *made = PyBytes_FromStringAndSize(NULL, 4 * (Py_ssize_t)lazy[i].sample.width * lazy[i].sample.height + GF_FORMAT_SLACK);
+        PyObject *made = PyBytes_FromStringAndSize(NULL, 4 * (Py_ssize_t)size.width * size.height + GF_FORMAT_SLACK);
         if (!made || PyList_Append(rows, made)) {
             Py_XDECREF(made);
-            goto end;
+            goto failed;
         }
-        places[i] = (uint8_t *)PyBytes_AsString(made); // nobody else has seen the object
+        m->places[i] = (uint8_t *)PyBytes_AsString(made); // nobody reads it before the end
         Py_DECREF(made);
     }
-    gf_image_program program;
-    gf_lazy_of_pixels(&program, (int32_t)a[0], a[1], 1, 1, 4);
-    lazies work = {.program = &program, .lazy = lazy, .places = places};
-    int32_t code = make_all(view, &work, count, NULL, POINTER(gf_crew, a[2]), (int)a[3]);
-    if (code && !PyErr_Occurred()) {
-        Py_DECREF(rows);
-        rows = PyLong_FromLong(code);
-    }
-end:
-    PyMem_Free(lazy);
-    PyMem_Free(places);
-    PyMem_Free(view);
-    if (rows && PyErr_Occurred()) Py_CLEAR(rows);
-    return rows;
+    gf_lazy_of_pixels(&m->pixels, (int32_t)a[0], a[1], 1, 1, 4);
+    m->work.program = &m->pixels;
+    if (!submit(m, NULL, POINTER(gf_crew, a[2]), (int)a[3])) finish(m, NULL);
+    PyObject *capsule = capsule_of(m), *result = capsule ? Py_BuildValue("NO", capsule, rows) : NULL;
+    Py_DECREF(rows); // where there is no result, nobody writes to them any more
+    return result;
+failed:
+    if (m) drop(m);
+    Py_XDECREF(rows);
+    return NULL;
 }
 
 // kept_place(name, keys, count): where a name's record is noted; -1 where there is no room.

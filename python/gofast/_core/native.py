@@ -204,13 +204,14 @@ class Capsule(Protocol):
         """Begins what `make_samples` does, on the crew's threads. It must end before the places do. None: the
         crew takes no work."""
 
-    def end_samples(self, making: Making, /) -> int:
-        """Helps, and waits for all of them: 0, or a fault."""
+    def end_samples(self, making: Making, now: int, /) -> int | None:
+        """0, or a fault. Not now: helps, and waits for all. Now: None where one is not made yet."""
 
-    def make_rows(
+    def begin_rows(
         self, pictures: list[Picture], pass_order: int, max_pixels: int, crew: int, most: int, /
-    ) -> list[bytes] | int:
-        """The pixels of each picture, RGBX, with most threads of a crew; or a fault. They say their sizes."""
+    ) -> tuple[Making, list[bytes]]:
+        """Begins the pixels of each picture, RGBX, with most threads of a crew; without one they are made.
+        They say their sizes. What `end_samples` takes, before which nobody reads them; and them."""
 
     def kept_place(self, name: bytes, keys: int, count: int, /) -> int:
         """Where a name's record is noted in a table of keys; -1 where there is no room."""

@@ -94,3 +94,8 @@ class ExpectedBatches:
             self._rows, self._step, self._shape = size, step, shape
         self._size, self._over = size, True
         self._seen.add((first - self._start) % max(step, 1))
+
+    def forget(self) -> None:
+        """Samples were stacked, but that is a row of a batch."""
+        self._rows = 0
+        self._batches.clear()

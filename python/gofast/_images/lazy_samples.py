@@ -23,6 +23,7 @@ from .._core.native import Picture
 from .._lazy.source import Source
 from .._loader.sample_memory import empty_batch, in_place
 from .pending_samples import Held, Makes, Pending
+from .pending_stacks import stack_later
 from .written_boxes import WrittenBox, box_bytes, box_of, write_boxes
 
 _MOST_BOXES = 8  # that are written to a sample later; more, or more memory than it takes, at once
@@ -83,7 +84,7 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         """Makes each that waits, at its place."""
         with _lock:
             each = [one._pending for one in samples if isinstance(one, LazySample)]
-            Held.decode(each)
+            Held.decode(one.held for one in each)
             for program in {one.program for one in each}:
                 Pending.make_at_places([one for one in each if one.program is program and not one.end()])
 
@@ -212,8 +213,14 @@ def _stacked(
             return None
     shape = torch.Size((len(tensors), *each))
     if out is None:
-        out = _expected(program, waiting)
-        out = empty_batch(shape, program.dtype) if out is None else out
+        row = in_place(shape, program.dtype)
+        if row is None:
+            out = _expected(program, waiting)
+            out = empty_batch(shape, program.dtype) if out is None else out
+        else:
+            if (later := _row_later(program, waiting, row)) is not None:
+                return later
+            out = row
     elif not _is_plain(out, shape, program.dtype) or not out.is_contiguous():
         return None
     program.stacked = True
@@ -222,7 +229,7 @@ def _stacked(
     kept = dict[int, Pending]()
     boxes = dict[int, tuple[WrittenBox, ...]]()
     with _lock:
-        Held.decode(one for one in waiting if one is not None)
+        Held.decode(one.held for one in waiting if one is not None)
         for i, (tensor, pending) in enumerate(zip(tensors, waiting, strict=True)):
             if pending is None or not isinstance(tensor, LazySample):  # another thread may have looked at it
                 out[i].copy_(tensor)
@@ -256,6 +263,15 @@ def _stacked(
                     value = torch.empty_strided(each, strides, dtype=program.dtype, device="cpu")
                 pending.keep(value.copy_(out[i]))
     return out
+
+
+def _row_later(program: Makes, waiting: Sequence[Pending | None], place: torch.Tensor) -> LazySample | None:
+    """A stack that is a row of a batch waits as a sample does."""
+    with _lock:
+        program.expected.forget()
+        parts = [one for one in waiting if one is not None and one.waits() and not one.boxes]
+        pending = stack_later(parts, place) if len(parts) == len(waiting) else None
+    return None if pending is None else _sample(pending)
 
 
 def _expected(program: Makes, waiting: Sequence[Pending | None]) -> torch.Tensor | None:

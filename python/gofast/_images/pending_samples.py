@@ -99,12 +99,14 @@ class Held:
         whole: width and height of what is to be decoded.
     """
 
-    __slots__ = ("__weakref__", "_again", "_bytes", "data", "size", "whole")
+    __slots__ = ("__weakref__", "_again", "_bytes", "_making", "_rows", "data", "size", "whole")
 
     def __init__(self, picture: Picture) -> None:
         self.data, *self.size = picture[:3]
         self.whole: tuple[int, int] | None = None
         self._again: weakref.ref[Source] | None = None
+        self._making: Making | None = None  # who decodes it now
+        self._rows = b""  # what that comes to
         self._bytes = 0
         self._count(len(self.data))
 
@@ -129,22 +131,52 @@ class Held:
             Pending.waiting -= self._bytes
 
     @staticmethod
-    def decode(pendings: Iterable[Pending]) -> None:
-        """Decodes the files of which several samples are made, side by side."""
-        files = {id(held): held for one in pendings if (held := one.held) is not None and held.whole}
-        each = [*files.values()]
-        if not each:
+    def begin(each: Iterable[Held]) -> None:
+        """Begins to decode files of which several samples are made, side by side."""
+        files = {
+            held: (held.data, 0, 0, b"", *held.whole)
+            for held in each
+            if held.whole and (held._making is None or not held._making.is_here())
+        }
+        if not files:
             return
-        pictures: list[Picture] = [(held.data, 0, 0, b"", *held.whole) for held in each if held.whole]
-        rows = codecs.capsule().make_rows(pictures, pass_order(), ANY_PIXELS, *engine.helpers())
-        if isinstance(rows, int):  # memory is short: each sample decodes what it needs
-            return
-        for held, made in zip(each, rows, strict=True):
-            assert held.whole is not None
-            held.data, held.size, held.whole = made, [*held.whole], None
-            _held[id(made)] = held
-            if held._again is not None and (source := held._again()) is not None:
-                source.keep(made)
+        work, rows = codecs.capsule().begin_rows(
+            [*files.values()], pass_order(), ANY_PIXELS, *engine.helpers()
+        )
+        making = Making(work, rows, None)  # no files: they refer to it
+        for held, made in zip(files, rows, strict=True):
+            held._making, held._rows = making, made
+
+    def end(self, now: bool = False) -> bool:
+        """Whether nobody decodes it any more: it was decoded, or memory was short, and each sample decodes
+        what it needs.
+
+        Args:
+            now: does not wait until that is so.
+        """
+        if self._making is None or not self._making.is_here():
+            self._making = None
+            return not self.whole
+        fault = self._making.end(now)
+        if fault is None:
+            return False
+        made, size = self._rows, self.whole
+        self._making, self._rows, self.whole = None, b"", None
+        if fault or size is None:
+            return True
+        self.data, self.size = made, [*size]
+        _held[id(made)] = self
+        if self._again is not None and (source := self._again()) is not None:
+            source.keep(made)
+        return True
+
+    @staticmethod
+    def decode(each: Iterable[Held | None]) -> None:
+        """Decodes the files of which several samples are made."""
+        files = {held for held in each if held is not None and held.whole}
+        Held.begin(files)
+        for held in files:
+            held.end()
 
 
 _held: weakref.WeakValueDictionary[int, Held] = (
@@ -153,19 +185,20 @@ _held: weakref.WeakValueDictionary[int, Held] = (
 
 
 class Making:
-    """Samples that the engine's threads make while Python goes on.
+    """Samples, or pixels of pictures, that the engine's threads make while Python goes on.
 
     Args:
         work: of the core.
-        places: memory of the samples.
+        places: memory of what is made.
         needs: what must stay until the end.
     """
 
     __slots__ = ("_fault", "_needs", "_pid", "_places", "_work")
 
-    def __init__(self, work: native.Making, places: Sequence[torch.Tensor], needs: object) -> None:
+    def __init__(self, work: native.Making, places: Sequence[object], needs: object) -> None:
         self._work: native.Making | None = work
-        self._places, self._needs, self._pid, self._fault = places, needs, os.getpid(), 0
+        self._places, self._needs, self._pid = places, needs, os.getpid()
+        self._fault: int | None = None
 
     def __del__(self) -> None:
         self._work = None  # first of all: it writes to the places until it has ended
@@ -174,11 +207,12 @@ class Making:
         """Whether it is this process's: a forked child has neither the threads nor what they have made."""
         return self._pid == os.getpid()
 
-    def end(self) -> int:
-        """Waits for all of them: 0, or a fault."""
+    def end(self, now: bool = False) -> int | None:
+        """Waits for all of them: 0, or a fault. Now: does not wait; None while they are made."""
         if self._work is not None:
-            self._fault = codecs.capsule().end_samples(self._work)
-            self._work, self._places, self._needs = None, (), None
+            self._fault = codecs.capsule().end_samples(self._work, now)
+            if self._fault is not None:
+                self._work, self._places, self._needs = None, (), None
         return self._fault
 
 
@@ -226,9 +260,14 @@ class Pending:
 
     @staticmethod
     def begin(program: Makes) -> None:
-        """Has the engine's threads make those that wait. The latest one may yet become something else."""
+        """Has the engine's threads make those that wait. The latest one may yet become something else, but
+        its picture is decoded."""
         waiting = program.waiting
-        if len(waiting) % (_BEGUN + 1) or not program.has_helpers():
+        if not waiting or not program.has_helpers():  # another thread may have taken them all
+            return
+        if (made := waiting[-1]()) is not None and made.held is not None and made.held.whole:
+            Held.begin([made.held])
+        if len(waiting) % (_BEGUN + 1):
             return
         latest = waiting.pop()
         each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
@@ -251,8 +290,8 @@ class Pending:
         return self.is_open() and not self.used
 
     def _is_shared(self) -> bool:
-        """Whether its picture is decoded once, with others."""
-        return self.held is not None and self.held.whole is not None
+        """Whether its picture is decoded once, for all of its samples, and is not there yet."""
+        return self.held is not None and not self.held.end(now=True)
 
     def has_batch(self) -> bool:
         """Whether it has a place in a batch, which it is given if one is expected."""
@@ -343,7 +382,7 @@ class Pending:
     def _make(self) -> None:
         others = [] if self.used or not self.program.has_helpers() else self._others()
         group = [self, *others]
-        Held.decode(group)
+        Held.decode(one.held for one in group)
         if not others:
             self.program.alone += 1
             self.keep(self.program.finish(self.picture, self.record))

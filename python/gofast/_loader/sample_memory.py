@@ -170,6 +170,7 @@ class SampleMemory:
         self._blocks = blocks
         self._kinds: list[Kind] = []  # the tensors of a row, in the order in which they are asked for
         self._rows = 0  # of a batch
+        self._passed = set[int]()  # the numbers of those whose memory became no part of a batch
         self._asked: list[Kind] = []  # in this batch
         self._columns: dict[int, _Column] = {}  # by the number of their kind
         self._misses = 0
@@ -185,7 +186,7 @@ class SampleMemory:
         if not kinds:
             return None
         row, kind = divmod(number, len(kinds))
-        if row >= self._rows or kinds[kind] != asked:
+        if row >= self._rows or kinds[kind] != asked or kind in self._passed:
             return None
         column = self._columns.get(kind)
         if column is None:
@@ -224,6 +225,7 @@ class SampleMemory:
         used = any(column.batch is not None for column in columns)
         if used:
             rows.clear()
+            self._passed.update(kind for kind, column in self._columns.items() if column.batch is None)
         self._misses = 0 if used or not columns else self._misses + 1
         kept = [column.settle() for column in columns]
         # One sample that is kept keeps the memory of its batch.
@@ -236,6 +238,8 @@ class SampleMemory:
         each, over = divmod(len(asked), rows)
         kinds = asked[:each]
         usual = not over and each <= _MOST_KINDS and asked == kinds * rows and not self._over
+        if kinds != self._kinds:
+            self._passed.clear()
         self._kinds, self._rows = kinds if usual else [], rows
 
     def begin(self) -> None:

@@ -66,13 +66,14 @@ class Stacking:
             places.begin()
         try:
             # A user's code must not see the batch before it is known whether it will be a copy.
-            if not (rows and _is_plain(rows[0]) and is_torchs()):
-                places.begin()
-                made = [default_collate(rows)]
-            else:
+            with making(None):  # what is stacked from here on is no row
+                plain = rows and _is_plain(rows[0]) and is_torchs()
                 how = {**default_collate_fn_map, torch.Tensor: self._stacked}
-                made = [collate(rows, collate_fn_map=how)]
+                made = [collate(rows, collate_fn_map=how) if plain else default_collate(rows)]
+            if plain:
                 places.finish(rows)
+            else:
+                places.begin()
             return parcel(made, None, blocks) if blocks.shared else made[0]
         finally:
             if blocks.shared:
@@ -194,15 +195,16 @@ def _torchs(batch: Sequence[torch.Tensor], *, collate_fn_map: Any) -> torch.Tens
 
 
 def _without_class(batch: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-    """The same tensors as plain ones where torchvision's classes are, which end when torch stacks them."""
+    """The same tensors as plain ones where torchvision's classes are, which end when torch stacks them. One
+    that waits equals its class, and stays what it is."""
     home: Any = sys.modules.get("torchvision.tv_tensors")
     kind, helpers = type(batch[0]), getattr(home, "_torch_function_helpers", None)
     if helpers is None or kind not in (home.Image, home.Mask) or helpers._must_return_subclass():
         return batch
-    if not all(type(one) is kind for one in batch):
+    if not all(type(one) == kind for one in batch):  # noqa: E721
         return batch
     with torch._C.DisableTorchFunctionSubclass():
-        return [one.as_subclass(torch.Tensor) for one in batch]
+        return [one if waits(one) else one.as_subclass(torch.Tensor) for one in batch]
 
 
 def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:

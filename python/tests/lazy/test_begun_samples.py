@@ -7,6 +7,7 @@ import gc
 import itertools
 import os
 import pickle
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +23,7 @@ from torch.utils.data import DataLoader, Dataset
 import gofast
 from gofast._core import codecs, engine
 from gofast._images.lazy_samples import LazySample
-from gofast._images.pending_samples import Making
+from gofast._images.pending_samples import Making, Pending
 from gofast._loader.sample_memory import SampleMemory
 from image_data import noise_files
 from same import difference
@@ -125,9 +126,8 @@ def test_the_work_ends_before_its_memory_goes() -> None:
     assert gone[0] == "work" and sorted(gone) == ["place", "program", "work"]
 
 
-def test_a_forked_child_makes_them_again(files: list[Path]) -> None:
-    rows, theirs = both(files)
-    assert begun(rows)
+def sums_of_a_child(rows: list[Any]) -> list[float]:
+    """What a forked process makes of them."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -139,8 +139,63 @@ def test_a_forked_child_makes_them_again(files: list[Path]) -> None:
     with open(reader, "rb") as file:
         said = pickle.loads(file.read())
     os.waitpid(child, 0)
+    found: list[float] = said
+    return found
+
+
+def test_a_forked_child_makes_them_again(files: list[Path]) -> None:
+    rows, theirs = both(files)
+    assert begun(rows)
+    said = sums_of_a_child(rows)
     assert said == [float(one.sum()) for one in theirs]
     assert said == [float(one.sum()) for one in rows]
+
+
+def two_views(files: list[Path], transform: Any, ours: bool = True) -> list[Any]:
+    """Both of a picture, one after the other."""
+    rows = []
+    for i, path in enumerate(files):
+        image = (gofast.open if ours else Image.open)(path).convert("RGB")
+        torch.manual_seed(i)
+        rows += [transform(image), transform(image)]
+    return rows
+
+
+@pytest.fixture
+def views(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], list[Any], Any]:
+    """Samples whose pictures are being decoded, the same of Pillow's, and what makes them."""
+    monkeypatch.setattr("gofast._lazy.source.counts.again", 0)
+    transform = chain()
+    samples(files[:1], transform)
+    made = two_views(files, transform)
+    helds = {one._pending.held for one in made if one._pending.held is not None}
+    assert all(held._making or not held.whole for held in helds), "their decoding is begun"
+    return made, two_views(files, transform, ours=False), transform
+
+
+def test_views_are_begun_when_their_picture_is_there(files: list[Path], views: Any) -> None:
+    rows, theirs, transform = views
+    for one in rows:
+        assert one._pending.held.end() and one._pending.held.size != [0, 0]
+    more = samples(files[:5], transform)
+    assert begun([*rows, *more]) >= len(rows)
+    assert difference([one + 0 for one in rows], theirs) == ""
+
+
+@pytest.mark.parametrize("kept", [slice(None, None, 2), slice(1, None, 2), slice(0, 0)])
+def test_views_may_be_dropped_at_any_moment(views: Any, kept: slice) -> None:
+    rows, theirs, _ = views
+    before = Pending.waiting
+    helds = [weakref.ref(one._pending.held) for one in rows]
+    rows[:] = rows[kept]
+    assert difference([one + 0 for one in rows], theirs[kept]) == ""
+    assert all(held() is None for held in helds) and Pending.waiting < before
+
+
+def test_a_forked_child_decodes_pictures_again(views: Any) -> None:
+    rows, theirs, _ = views
+    assert sums_of_a_child(rows) == [float(one.sum()) for one in theirs]
+    assert [float(one.sum()) for one in rows] == [float(one.sum()) for one in theirs]
 
 
 def test_threads_look_at_once(files: list[Path]) -> None:
