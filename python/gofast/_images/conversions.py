@@ -38,6 +38,8 @@ _NOMINAL = 8  # a side of what a program is compiled for; its pictures say their
 class TensorConversion(LazyProgram):
     """Pictures of any size as tensors."""
 
+    turns = True
+
     def shape_of(self, picture: Picture) -> tuple[int, ...]:
         """See Makes."""
         _, _, _, _, *size = picture
@@ -168,6 +170,7 @@ _places = Patches(
         f"{_V1}:pil_to_tensor": _bytes,
         f"{_V1}:normalize": _normalized,
         f"torchvision.transforms.v2.functional:pil_to_tensor:{_V1}": _bytes,
+        f"torchvision.transforms.v2.functional._type_conversion:pil_to_tensor:{_V1}": _bytes,
     }
 )
 _kernels = NormalizeKernels(_numbers)

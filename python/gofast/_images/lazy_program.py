@@ -168,6 +168,8 @@ class LazyProgram(_Program[torch.Tensor]):
         alone, together: how many of those that waited were made one by one, and with others.
     """
 
+    turns = False
+
     def __init__(self, plan: Plan) -> None:
         assert plan.shape is not None
         self._last = plan.strides == "hwc"

@@ -14,7 +14,7 @@ import threading
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.utils import swap_tensors
@@ -56,11 +56,17 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
     """
 
     waits = True
+    kinds: ClassVar[dict[type, type[LazySample]]] = {}  # by the class that one stands for
     _pending: Pending
 
     def as_subclass(self, cls: Any) -> Any:
-        """Torch asks nobody: the view that it makes would keep this from becoming ordinary."""
-        return _ordinary(self).as_subclass(cls)
+        """Torch asks nobody: the view that it makes would keep this from becoming ordinary.
+
+        Both wait for the same memory instead.
+        """
+        kind = LazySample.kinds.get(cls)
+        made = None if kind is None else _shared(self, kind)
+        return _ordinary(self).as_subclass(cls) if made is None else made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What it becomes is pickled, also where it cannot become that."""
@@ -115,6 +121,12 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
                 return made
         elif func is torch.Tensor.__setitem__ and not kwargs and _written(*args):
             return None
+        elif func in _FLIPS and not kwargs and len(args) == 2 and cls is LazySample:
+            made = _flipped(*args)
+            if made is not None:
+                return made
+        elif func is torch.Tensor.requires_grad_ and not kwargs and args[1:] == (False,):
+            return args[0]
         given = args, kwargs
         args, kwargs = _each(args, _ordinary), _each(kwargs, _ordinary)
         # What lies where nobody looks for tensors, or cannot be swapped, goes on to __torch_dispatch__.
@@ -142,6 +154,7 @@ def _each(value: Any, do: Callable[[LazySample], Any]) -> Any:
 
 LazySample.__name__ = LazySample.__qualname__ = "Tensor"  # messages of Python's name a class
 LazySample.__module__ = "torch"
+LazySample.kinds[torch.Tensor] = LazySample
 
 
 def _value(sample: LazySample) -> torch.Tensor:
@@ -184,14 +197,16 @@ def _ordinary(sample: LazySample) -> torch.Tensor:
         if not isinstance(sample, LazySample):  # another thread was faster
             return sample
         pending = sample._pending
-        value, own = sample._as_seen(pending.make()), vars(sample).copy()
+        value, own = pending.make(), vars(sample).copy()
+        value = sample._as_seen(value.as_subclass(torch.Tensor) if pending.shared else value)
         del own["_pending"]
         try:
             with torch._C.DisableTorchFunctionSubclass():
                 swap_tensors(sample, value)  # type: ignore[no-untyped-call]
         except RuntimeError:
             return value
-        pending.value = None  # no reference circle
+        if not pending.shared:
+            pending.value = None  # no reference circle
         vars(sample).update(own)
         return sample
 
@@ -269,7 +284,9 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
     if pending is None or torch.is_inference_mode_enabled():
         return None
     program = pending.program.then(do, by)
-    if program is None or pending.boxes or (in_place and program.dtype is not pending.program.dtype):
+    if program is None or pending.boxes:
+        return None
+    if in_place and (pending.shared or program.dtype is not pending.program.dtype):
         return None
     with _lock:
         if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
@@ -281,6 +298,32 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
             return _sample(pending.then(program), type(sample))
         sample._pending = pending.then(program)
     return sample
+
+
+def _flipped(sample: Any, dims: Any) -> torch.Tensor | None:
+    """What torch.flip makes of a lazy sample, lazily; None where it must be done."""
+    pending = vars(sample).get("_pending") if isinstance(sample, LazySample) else None
+    (dim,) = dims if type(dims) in (tuple, list) and len(dims) == 1 else (dims,)
+    turn = _TURNS.get(dim) if type(dim) is int else None
+    if pending is None or turn is None or torch.is_inference_mode_enabled():
+        return None
+    if pending.boxes or not pending.program.turns:
+        return None
+    with _lock:
+        if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
+            return None
+        pending.used = True
+        return _sample(pending.turned(turn))
+
+
+def _shared(sample: LazySample, kind: type[LazySample]) -> LazySample | None:
+    """The same as another class, which has the same memory; None where it is no lazy sample any more."""
+    with _lock:
+        if not isinstance(sample, LazySample) or torch.is_inference_mode_enabled():
+            return None
+        pending = sample._pending
+        pending.shared = True
+        return _tensor(pending, kind)
 
 
 def _written(sample: Any, index: Any, by: Any) -> bool:
@@ -316,6 +359,9 @@ _ARITHMETIC: dict[Any, tuple[str, bool]] = {
     torch.Tensor.sub_: ("reduced", True),
 }
 
+_FLIPS = frozenset([torch.Tensor.flip, torch.flip])
+_TURNS = {-1: 0, 2: 0, -2: 1, 1: 1}  # by the dimension: FLIP_LEFT_RIGHT and FLIP_TOP_BOTTOM of Pillow's
+
 _ATTRIBUTES = """shape dtype device ndim layout is_cuda is_cpu is_sparse is_quantized is_meta
     is_nested requires_grad is_leaf grad grad_fn nbytes itemsize"""
 _METHODS = """size dim ndimension numel nelement stride is_contiguous is_floating_point is_complex
@@ -349,11 +395,16 @@ def lazy_sample(
 
 
 def _sample(pending: Pending, kind: type[LazySample] = LazySample) -> LazySample:
+    sample = _tensor(pending, kind)
+    with _lock:
+        Pending.begin(pending.program)
+    return sample
+
+
+def _tensor(pending: Pending, kind: type[LazySample]) -> LazySample:
     make: Any = torch.Tensor._make_wrapper_subclass
     program, picture = pending.program, pending.picture
     shape, strides = program.shape_of(picture), program.strides_of(picture)
     sample: LazySample = make(kind, shape, strides=strides, dtype=program.dtype, device="cpu")
     sample._pending = pending
-    with _lock:
-        Pending.begin(program)
     return sample

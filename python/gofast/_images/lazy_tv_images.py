@@ -55,6 +55,7 @@ def lazy_tv_image() -> type[LazySample]:
     LazyTVImage.__name__ = LazyTVImage.__qualname__ = "Image"
     LazyTVImage.__module__ = image.__module__
     made: type[LazySample] = LazyTVImage
+    LazySample.kinds[image] = made
     return made
 
 
@@ -72,6 +73,8 @@ class NormalizeKernels:
     def follow(self) -> None:
         """Puts these where torchvision's are, once v2 is imported."""
         kernels = _kernels()
+        if kernels:
+            lazy_tv_image()
         for kind, own in kernels.items():
             if own.__name__ == "normalize_image" and own.__module__ == _MODULE and kind not in self._own:
                 self._own[kind] = own

@@ -15,6 +15,7 @@ import torch
 from .. import errors
 from .._core import codecs, engine, native
 from .._core.native import Picture
+from .._lazy.chain import turn
 from .._lazy.source import ANY_PIXELS, Source, pass_order
 from .written_boxes import WrittenBox, write_boxes
 
@@ -30,6 +31,7 @@ class Makes(Protocol):
         dtype: of a sample.
         together: how many were made with others; alone: one by one.
         stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
+        turns: whether a picture that is flipped first gives the flipped sample.
         begins: whether one that is made alone has the strides of one in a batch, so that it may be begun.
     """
 
@@ -38,6 +40,7 @@ class Makes(Protocol):
     together: int
     alone: int
     stacked: bool
+    turns: bool
     begins: bool
 
     def has_helpers(self) -> bool:
@@ -182,10 +185,12 @@ class Pending:
         place: its memory in the batch that its thread makes, or of its own; None: nobody has given it any.
         making: who makes it now, there.
         used: it was made as part of a batch, or another sample was made of it: no other waits for it.
+        shared: several tensors are it, of different classes.
     """
 
     __slots__ = (
-        "__weakref__", "boxes", "held", "making", "place", "program", "record", "recorded", "used", "value"
+        "__weakref__", "boxes", "held", "making", "place", "program", "record", "recorded", "shared", "used",
+        "value"
     )  # fmt: skip
 
     waiting = 0  # bytes of all that wait
@@ -196,7 +201,7 @@ class Pending:
         self.program, self.held, self.recorded, self.record = program, held, recorded, record
         self.value: torch.Tensor | None = None
         self.boxes: tuple[WrittenBox, ...] = ()
-        self.used = False
+        self.used = self.shared = False
         self.place: torch.Tensor | None = None
         self.making: Making | None = None
         program.waiting.append(weakref.ref(self))
@@ -254,6 +259,13 @@ class Pending:
         made = Pending(program, self.held, self.recorded, self.record)
         if program.dtype is self.program.dtype:
             made.place, self.place = self.place, None
+        return made
+
+    def turned(self, method: int) -> Pending:
+        """What the same program makes of the picture, flipped by a method of Pillow's."""
+        chain, *size = self.recorded
+        made = Pending(self.program, self.held, (chain + turn(method), *size), self.record)
+        made.place, self.place = self.place, None
         return made
 
     @staticmethod
