@@ -46,11 +46,6 @@ class TensorConversion(LazyProgram):
         width, height = size
         return self.shape[-1 if self._last else 0], height, width
 
-    def _memory(self, picture: Picture) -> torch.Tensor:
-        channels, height, width = self.shape_of(picture)
-        shape = (height, width, channels) if self._last else (channels, height, width)
-        return torch.empty(shape, dtype=self.dtype, device="cpu")
-
 
 # As long as `gofast.install` holds. Pillow's own images are converted too, not only within a Compose.
 installed = False

@@ -180,7 +180,7 @@ class LazyProgram(_Program[torch.Tensor]):
             self.shape = height, width, channels
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
         self.alone = self.together = 0
-        self.stacked, self.begins = False, not self._last
+        self.stacked, self.since, self.group = False, 0, _MOST_WAITING
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
@@ -328,23 +328,23 @@ class LazyProgram(_Program[torch.Tensor]):
         self, pictures: list[Picture], records: Sequence[array[int] | None]
     ) -> Sequence[torch.Tensor]:
         """See Makes."""
-        made = [self._memory(picture) for picture in pictures]
+        made = [self.memory(picture) for picture in pictures]
         places = array("q", [one.data_ptr() for one in made])
         self.finish_all(pictures, records, places, rows=self._last)
-        return [self._seen(one) for one in made]
+        return made
 
-    def _memory(self, picture: Picture) -> torch.Tensor:
-        return torch.empty(self.shape, dtype=self.dtype, device="cpu")
-
-    def _seen(self, memory: torch.Tensor) -> torch.Tensor:
+    def memory(self, picture: Picture) -> torch.Tensor:
+        """See Makes."""
+        channels, height, width = self.shape_of(picture)
+        shape = (height, width, channels) if self._last else (channels, height, width)
+        memory = torch.empty(shape, dtype=self.dtype, device="cpu")
         return memory.permute(2, 0, 1) if self._last else memory
 
     def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor | None:
-        memory = self._memory(picture) if self._last else empty(self.shape_of(picture), self.dtype)
-        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), memory.data_ptr())
+        sample = self.memory(picture) if self._last else empty(self.shape_of(picture), self.dtype)
+        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), sample.data_ptr())
         if code:
             return None
-        sample = self._seen(memory)
         if not self._wraps:
             return sample
         from torchvision import tv_tensors

@@ -297,6 +297,7 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
             pending.used = True
             return _sample(pending.then(program), type(sample))
         sample._pending = pending.then(program)
+        Pending.begin(program)
     return sample
 
 

@@ -19,7 +19,7 @@ from .._lazy.chain import turn
 from .._lazy.source import ANY_PIXELS, Source, pass_order
 from .written_boxes import WrittenBox, write_boxes
 
-_BEGUN = 4  # samples that wait, beside the latest: so many are begun together
+_BEGUN = 4  # samples that wait, beside the latest: so many are begun together. One by one, they take 5 % more
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
 
@@ -32,7 +32,8 @@ class Makes(Protocol):
         together: how many were made with others; alone: one by one.
         stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
         turns: whether a picture that is flipped first gives the flipped sample.
-        begins: whether one that is made alone has the strides of one in a batch, so that it may be begun.
+        since: how many were made, or wait, since somebody looked at one.
+        group: how many wait for the first look at one, beside the latest.
     """
 
     waiting: deque[weakref.ref[Pending]]
@@ -41,7 +42,8 @@ class Makes(Protocol):
     alone: int
     stacked: bool
     turns: bool
-    begins: bool
+    since: int
+    group: int
 
     def has_helpers(self) -> bool:
         """Whether several samples take less time together."""
@@ -51,6 +53,9 @@ class Makes(Protocol):
 
     def strides_of(self, picture: Picture) -> tuple[int, ...]:
         """Its strides where it is made alone. In a batch, rows follow one another."""
+
+    def memory(self, picture: Picture) -> torch.Tensor:
+        """Of one that is made alone, with those strides."""
 
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
         """One."""
@@ -205,6 +210,7 @@ class Pending:
         self.place: torch.Tensor | None = None
         self.making: Making | None = None
         program.waiting.append(weakref.ref(self))
+        program.since += 1
 
     @property
     def picture(self) -> Picture:
@@ -217,7 +223,7 @@ class Pending:
     def begin(program: Makes) -> None:
         """Has the engine's threads make those that wait. The latest one may yet become something else."""
         waiting = program.waiting
-        if len(waiting) % (_BEGUN + 1) or not program.begins or not program.has_helpers():
+        if len(waiting) % (min(_BEGUN, program.group) + 1) or not program.has_helpers():
             return
         latest = waiting.pop()
         each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
@@ -247,7 +253,7 @@ class Pending:
         if self.held is not None and self.held.whole:  # it is decoded once, with others
             return None
         if self.place is None and new:
-            return torch.empty(self.program.shape_of(self.picture), dtype=self.program.dtype, device="cpu")
+            return self.program.memory(self.picture)
         return self.place
 
     def is_open(self) -> bool:
@@ -298,22 +304,39 @@ class Pending:
         return True
 
     def make(self) -> torch.Tensor:
-        """The sample, in memory of its own."""
+        """The sample, in memory of its own. Others that wait are made with it, or while threads make it."""
+        self._looked()
         if self.value is None:
-            self.end()
-        if self.value is not None:
-            return self.value
-        others = [] if self.used or not self.program.has_helpers() else self._others()
-        group = [self, *others]
+            begun = self.making is not None and self.making.is_here()
+            if begun:
+                self._make([])
+            if not self.end():
+                self._make([self])
+        assert self.value is not None
+        return self.value
+
+    def _looked(self) -> None:
+        """Learns how many wait for a look: of two, one is begun before anybody looks."""
+        program = self.program
+        if program.since:
+            program.group, program.since = max(1, program.since - 1), 0
+
+    def _make(self, group: list[Pending]) -> None:
+        """Makes these, and others that wait."""
+        program = self.program
+        if not self.used and program.has_helpers():
+            group = [*group, *self._others()]
+        if not group:
+            return
         Held.decode(group)
         with torch.inference_mode(False):  # in which somebody else's sample must not be made
-            if not others:
-                self.program.alone += 1
-                return self.keep(self.program.finish(self.picture, self.record))
-            made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
+            if group == [self]:
+                program.alone += 1
+                self.keep(program.finish(self.picture, self.record))
+                return
+            made = program.finish_each([one.picture for one in group], [one.record for one in group])
         for one, value in zip(group, made, strict=True):
             one.keep(value)
-        return made[0]
 
     def _others(self) -> list[Pending]:
         """Those that somebody holds and nobody has looked at."""
@@ -324,8 +347,7 @@ class Pending:
                 found.append(one)
         return found
 
-    def keep(self, value: torch.Tensor) -> torch.Tensor:
+    def keep(self, value: torch.Tensor) -> None:
         """It was made. Its picture is not needed any more."""
         write_boxes(value, self.boxes)
         self.value, self.held, self.boxes, self.place = value, None, (), None
-        return value
