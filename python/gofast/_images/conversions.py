@@ -19,14 +19,15 @@ from .._lazy.array_images import SMALL, LazyArrayImage, untouched
 from .._lazy.chain import is_certain
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
-from .._lazy.patches import Own, Patches
+from .._lazy.patches import Kernels, Own, Patches
 from .._lazy.source import Source, SourceState
 from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
+from . import nearest_masks
 from .lazy_program import LazyProgram
 from .lazy_samples import LazySample, calculated, lazy_sample
-from .lazy_tv_images import NormalizeKernels
+from .lazy_tv_images import lazy_tv_image
 from .pending_samples import MOST_BYTES, Pending
 from .sample_numbers import SampleNumbers
 
@@ -148,6 +149,20 @@ def _normalized(own: Own) -> Own:
     return normalize
 
 
+def _normalized_kernel(own: Own) -> Own:
+    """v2's, of tensors and of tv_tensors.Image."""
+
+    @functools.wraps(own)
+    def normalize(image: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
+        made = None
+        if isinstance(image, LazySample) and inplace is False:
+            by = _numbers(mean), _numbers(std)
+            made = None if None in by else calculated("normalized", False, image, by)
+        return own(image, mean=mean, std=std, inplace=inplace) if made is None else made
+
+    return normalize
+
+
 def _numbers(values: Any) -> tuple[float, ...] | None:
     """Of a list, or of a tensor, as timm gives them."""
     if type(values) is torch.Tensor:
@@ -168,16 +183,19 @@ _places = Patches(
         f"torchvision.transforms.v2.functional._type_conversion:pil_to_tensor:{_V1}": _bytes,
     }
 )
-_kernels = NormalizeKernels(_numbers)
+_kernels = Kernels("_misc", "normalize", "normalize_image", _normalized_kernel)
 
 
 def follow() -> None:
     """Lets what is imported by now make samples that wait."""
     if _places.follow():
-        _kernels.follow()
+        if _kernels.follow():
+            lazy_tv_image()
+        nearest_masks.kernels.follow()
 
 
 def leave() -> None:
     """Puts torchvision's functions back."""
     _places.leave()
     _kernels.leave()
+    nearest_masks.kernels.leave()
