@@ -28,7 +28,7 @@ from . import nearest_masks
 from .lazy_program import LazyProgram
 from .lazy_samples import LazySample, calculated, lazy_sample
 from .lazy_tv_images import lazy_tv_image
-from .pending_samples import MOST_BYTES, Pending
+from .pending_samples import MOST_BYTES, Pending, flip_of
 from .sample_numbers import SampleNumbers
 
 _CHANNELS = {"RGB": 3, "L": 1}
@@ -39,7 +39,11 @@ _NOMINAL = 8  # a side of what a program is compiled for; its pictures say their
 class TensorConversion(LazyProgram):
     """Pictures of any size as tensors."""
 
-    turns = True
+    def then(self, do: str, by: Any) -> LazyProgram | None:
+        """See Makes. A picture that is flipped first gives a flipped sample."""
+        if do == "flipped":
+            return None if flip_of(by) is None else self
+        return super().then(do, by)
 
     def shape_of(self, picture: Picture) -> tuple[int, ...]:
         """See Makes."""

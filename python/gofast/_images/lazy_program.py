@@ -168,8 +168,6 @@ class LazyProgram(_Program[torch.Tensor]):
         alone, together: how many of those that waited were made one by one, and with others.
     """
 
-    turns = False
-
     def __init__(self, plan: Plan) -> None:
         assert plan.shape is not None
         self._last = plan.strides == "hwc"
@@ -234,7 +232,7 @@ class LazyProgram(_Program[torch.Tensor]):
         """See Makes."""
         if do == "copied":
             return self
-        if self._ending is None or environment() is not None:
+        if self._ending is None or do == "flipped" or environment() is not None:
             return None
         if do != "normalized":
             return self._calculated(do, by)

@@ -22,7 +22,7 @@ from torch.utils import swap_tensors
 from .._core.native import Picture
 from .._lazy.source import Source
 from .._loader.sample_memory import empty_batch, in_place
-from .pending_samples import Held, Makes, Pending
+from .pending_samples import Held, Makes, Pending, flip_of
 from .written_boxes import WrittenBox, box_bytes, box_of, write_boxes
 
 _MOST_BOXES = 8  # that are written to a sample later; more, or more memory than it takes, at once
@@ -121,10 +121,6 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
                 return made
         elif func is torch.Tensor.__setitem__ and not kwargs and _written(*args):
             return None
-        elif func in _FLIPS and not kwargs and len(args) == 2 and cls is LazySample:
-            made = _flipped(*args)
-            if made is not None:
-                return made
         elif func is torch.Tensor.requires_grad_ and not kwargs and args[1:] == (False,):
             return args[0]
         given = args, kwargs
@@ -198,13 +194,13 @@ def _ordinary(sample: LazySample) -> torch.Tensor:
             return sample
         pending = sample._pending
         value, own = pending.make(), vars(sample).copy()
-        value = sample._as_seen(value.as_subclass(torch.Tensor) if pending.shared else value)
+        alias = value.as_subclass(torch.Tensor) if pending.shared else value
         del own["_pending"]
         try:
             with torch._C.DisableTorchFunctionSubclass():
-                swap_tensors(sample, value)  # type: ignore[no-untyped-call]
+                swap_tensors(sample, sample._as_seen(alias))  # type: ignore[no-untyped-call]
         except RuntimeError:
-            return value
+            return sample._as_seen(value)
         if not pending.shared:
             pending.value = None  # no reference circle
         vars(sample).update(own)
@@ -291,30 +287,15 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
     with _lock:
         if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
             return None  # another thread was faster
-        if program is pending.program and do != "copied":
+        if program is pending.program and do not in ("copied", "flipped"):
             return sample
         if not in_place:
             pending.used = True
-            return _sample(pending.then(program), type(sample))
+            turn = flip_of(by) if do == "flipped" else None
+            return _sample(pending.then(program, turn), type(sample))
         sample._pending = pending.then(program)
         Pending.begin(program)
     return sample
-
-
-def _flipped(sample: Any, dims: Any) -> torch.Tensor | None:
-    """What torch.flip makes of a lazy sample, lazily; None where it must be done."""
-    pending = vars(sample).get("_pending") if isinstance(sample, LazySample) else None
-    (dim,) = dims if type(dims) in (tuple, list) and len(dims) == 1 else (dims,)
-    turn = _TURNS.get(dim) if type(dim) is int else None
-    if pending is None or turn is None or torch.is_inference_mode_enabled():
-        return None
-    if pending.boxes or not pending.program.turns:
-        return None
-    with _lock:
-        if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
-            return None
-        pending.used = True
-        return _sample(pending.turned(turn))
 
 
 def _shared(sample: LazySample, kind: type[LazySample]) -> LazySample | None:
@@ -350,6 +331,8 @@ _ARITHMETIC: dict[Any, tuple[str, bool]] = {
     torch.Tensor.float: ("floated", False),
     torch.Tensor.clone: ("copied", False),
     torch.clone: ("copied", False),
+    torch.Tensor.flip: ("flipped", False),
+    torch.flip: ("flipped", False),
     torch.Tensor.mul: ("multiplied", False),
     torch.Tensor.mul_: ("multiplied", True),
     torch.Tensor.div: ("divided", False),
@@ -359,9 +342,6 @@ _ARITHMETIC: dict[Any, tuple[str, bool]] = {
     torch.sub: ("reduced", False),
     torch.Tensor.sub_: ("reduced", True),
 }
-
-_FLIPS = frozenset([torch.Tensor.flip, torch.flip])
-_TURNS = {-1: 0, 2: 0, -2: 1, 1: 1}  # by the dimension: FLIP_LEFT_RIGHT and FLIP_TOP_BOTTOM of Pillow's
 
 _ATTRIBUTES = """shape dtype device ndim layout is_cuda is_cpu is_sparse is_quantized is_meta
     is_nested requires_grad is_leaf grad grad_fn nbytes itemsize"""

@@ -31,7 +31,6 @@ class Makes(Protocol):
         dtype: of a sample.
         together: how many were made with others; alone: one by one.
         stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
-        turns: whether a picture that is flipped first gives the flipped sample.
         since: how many were made, or wait, since somebody looked at one.
         group: how many wait for the first look at one, beside the latest.
     """
@@ -41,7 +40,6 @@ class Makes(Protocol):
     together: int
     alone: int
     stacked: bool
-    turns: bool
     since: int
     group: int
 
@@ -77,6 +75,15 @@ class Makes(Protocol):
 
     def then(self, do: str, by: Any) -> Makes | None:
         """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
+
+
+_FLIPS = {-1: 0, 2: 0, -2: 1, 1: 1}  # by the dimension: FLIP_LEFT_RIGHT and FLIP_TOP_BOTTOM
+
+
+def flip_of(dims: Any) -> int | None:
+    """Pillow's method that does what torch.flip does to a sample; None: none does."""
+    (dim,) = dims if type(dims) in (tuple, list) and len(dims) == 1 else (dims,)
+    return _FLIPS.get(dim) if type(dim) is int else None
 
 
 def failed() -> errors.EngineError:
@@ -260,18 +267,15 @@ class Pending:
         """Whether something else may still become of it."""
         return self.value is None and self.making is None
 
-    def then(self, program: Makes) -> Pending:
-        """What another program makes of the same, in its place if it fits."""
-        made = Pending(program, self.held, self.recorded, self.record)
+    def then(self, program: Makes, flip: int | None = None) -> Pending:
+        """What another program makes of the same, in its place if it fits; of the picture flipped first."""
+        recorded = self.recorded
+        if flip is not None:
+            chain, *size = recorded
+            recorded = chain + turn(flip), *size
+        made = Pending(program, self.held, recorded, self.record)
         if program.dtype is self.program.dtype:
             made.place, self.place = self.place, None
-        return made
-
-    def turned(self, method: int) -> Pending:
-        """What the same program makes of the picture, flipped by a method of Pillow's."""
-        chain, *size = self.recorded
-        made = Pending(self.program, self.held, (chain + turn(method), *size), self.record)
-        made.place, self.place = self.place, None
         return made
 
     @staticmethod

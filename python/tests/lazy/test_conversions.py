@@ -160,6 +160,7 @@ LOOK: dict[str, Callable[[Any], Any]] = {
     "v2's image": then(v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)),
     "type": then(to_tensor, lambda x: ({torch.Tensor: 1}.get(type(x)), x + 0)),
     "flipped by two": then(to_tensor, lambda x: x.flip((1, 2))),
+    "flipped, of a Compose": then(T.Compose([T.Resize((20, 24)), T.ToTensor()]), F.hflip),
     "flipped channels": then(to_bytes, lambda x: x.flip(0)),
     "flipped far": then(to_bytes, lambda x: x.flip(3)),
     "flipped by nothing": then(to_bytes, lambda x: x.flip(())),

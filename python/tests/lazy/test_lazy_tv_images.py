@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -233,6 +234,18 @@ def test_both_have_the_same_memory(first: bool, alias: str, change: str, files: 
         CHANGES["in place"](other)
         assert x.data_ptr() == y.data_ptr()
     assert difference(*results) == ""
+
+
+def test_one_with_an_alias_that_is_referred_to_weakly(files: list[Path]) -> None:
+    """Its numbers change; another shape has nowhere to be."""
+    x = image(files[0]).as_subclass(torch.Tensor)
+    y = x.as_subclass(tv_tensors.Image)
+    reference = weakref.ref(x)
+    x[0] = 3
+    assert float(y[0].mean()) == 3.0 and type(y) is tv_tensors.Image
+    assert x.data_ptr() == y.data_ptr() and reference() is x
+    with pytest.raises(RuntimeError, match="weak reference"):
+        x.unsqueeze_(0)
 
 
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
