@@ -37,6 +37,14 @@ int32_t gf_formats_open_record(gf_opened *s, gf_decoders *d, const gf_sample_byt
     return gf_formats_open(s, d, file, INT64_MAX, fault);
 }
 
+int gf_formats_starts(gf_decoders *d, const gf_sample_bytes *file, int64_t max_pixels) {
+    gf_fault fault;
+    int i = format_of(file, &fault);
+    if (i < 0 || gf_formats[i] != &gf_jpeg_format) return 0;
+    if (!d->state[i] && !(d->state[i] = gf_jpeg_format.make())) return 0;
+    return gf_jpeg_starts(d->state[i], file, max_pixels);
+}
+
 size_t gf_decoders_held(const gf_decoders *d) {
     size_t held = 0;
     for (int i = 0; i < GF_MOST_FORMATS; i++)

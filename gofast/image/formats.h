@@ -26,6 +26,9 @@ int32_t gf_formats_open(gf_opened *, gf_decoders *, const gf_sample_bytes *, int
 // The same of a record (keep.h), which may be one of coefficients too. No file may.
 int32_t gf_formats_open_record(gf_opened *, gf_decoders *, const gf_sample_bytes *, gf_fault *fault);
 
+// Whether a JPEG in memory, whose scan ends cleanly, has headers of which its decoder certainly makes a picture.
+int gf_formats_starts(gf_decoders *, const gf_sample_bytes *, int64_t max_pixels);
+
 // Bytes that are kept for the next picture.
 size_t gf_decoders_held(const gf_decoders *);
 

@@ -51,6 +51,25 @@ int32_t gf_lazy_sample(const gf_image_program *p, const gf_lazy *lazy, const int
     return make(p, lazy, record, x, fault);
 }
 
+// Where the first marker stands in a scan, other than restarts; NULL: nowhere.
+static const uint8_t *marker(const uint8_t *at, const uint8_t *end) {
+    for (end--; at < end && (at = memchr(at, 0xff, (size_t)(end - at))); at++)
+        if (at[1] != 0 && (at[1] < 0xd0 || at[1] > 0xd7)) return at;
+    return NULL;
+}
+
+int gf_lazy_is_certain(const uint8_t *data, size_t size, size_t scan, int64_t max_pixels) {
+    const uint8_t *end = data + size, *at = marker(data + scan, end);
+    if (!at || at[1] != 0xd9) return 0;
+    for (at += 2; at < end; at++)
+        if (*at) return 0;
+    gf_image_worker *worker = gf_image_worker_here();
+    const gf_sample_bytes file = {.data = data, .size = size, .length = size};
+    int certain = worker && gf_formats_starts(&worker->decoders, &file, max_pixels);
+    if (worker) gf_image_worker_tidy(worker);
+    return certain;
+}
+
 static const gf_steps none;
 
 // Bytes as they are, three side by side: no arithmetic, and stores that stay in the caches for who reads them next.

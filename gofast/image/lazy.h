@@ -30,4 +30,8 @@ void gf_lazy_of_pixels(gf_image_program *, int32_t pass_order, int64_t max_pixel
 // Makes its pixels at x: width x height, which they must come to, of 4 bytes (RGBX), 3 (RGB) or 1 (the first channel).
 int32_t gf_lazy_pixels(const gf_lazy *, int32_t pass_order, int64_t max_pixels, int32_t width, int32_t height, int32_t channels, uint8_t *x, gf_fault *);
 
+// Whether a decoder makes a picture of a JPEG, however damaged: one of one scan, which begins there, and whose headers are
+// right. All that stands before the marker of its end is bits and restarts, and these make no decoder fail.
+int gf_lazy_is_certain(const uint8_t *data, size_t size, size_t scan, int64_t max_pixels);
+
 #endif

@@ -28,7 +28,7 @@ void gf_drop_capsule(PyObject *capsule);
 #define GF_ELSEWHERE(DO) \
     DO(block) DO(piece) DO(held) \
     DO(draw) DO(faults) DO(free_picture) \
-    DO(jpeg_header) DO(jpeg_marker) DO(png_header) DO(make_sample) DO(make_samples) DO(begin_samples) DO(end_samples) DO(make_rows) DO(kept_place) DO(make_pixels) \
+    DO(jpeg_header) DO(jpeg_is_certain) DO(png_header) DO(make_sample) DO(make_samples) DO(begin_samples) DO(end_samples) DO(make_rows) DO(kept_place) DO(make_pixels) \
     DO(mixup) DO(cutmix) \
     DO(pages) DO(share) \
     DO(pin) DO(send) DO(receive) DO(launch) DO(sent) \

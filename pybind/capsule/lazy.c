@@ -317,21 +317,16 @@ PyObject *gf_py_jpeg_header(PyObject *self, PyObject *const *args, Py_ssize_t n)
     return Py_BuildValue("iiini", header.width, header.height, header.components, (Py_ssize_t)header.end, header.asks_exif);
 }
 
-// jpeg_marker(data, from): where the first marker of a JPEG stands behind a place in its scan, other than restarts; -1: nowhere.
-PyObject *gf_py_jpeg_marker(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+// jpeg_is_certain(data, scan, max_pixels): whether a decoder makes a picture of a JPEG whose scan begins there.
+PyObject *gf_py_jpeg_is_certain(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     char *data;
     Py_ssize_t size;
-    long long from;
-    if (n != 2) return PyErr_Format(PyExc_TypeError, "takes 2 arguments (%zd given)", n);
-    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 1, 1, &from)) return NULL;
-    if (from < 0 || from > size) return PyErr_Format(PyExc_ValueError, "there is no such place");
-    const char *end = data + size - 1; // a marker has two bytes
-    for (const char *p = data + from; p < end && (p = memchr(p, 0xff, (size_t)(end - p))); p++) {
-        uint8_t code = (uint8_t)p[1];
-        if (code != 0 && (code < 0xd0 || code > 0xd7)) return PyLong_FromSsize_t(p - data);
-    }
-    return PyLong_FromLong(-1);
+    long long a[2];
+    if (n != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 2, 2, a)) return NULL;
+    if (a[0] < 0 || a[0] > size) return PyErr_Format(PyExc_ValueError, "there is no such place");
+    return PyBool_FromLong(gf_lazy_is_certain((const uint8_t *)data, (size_t)size, (size_t)a[0], a[1]));
 }
 
 // png_header(data): data is a whole, plain file. Returns width, height, depth, colour, the palette's place and bytes, and where

@@ -145,7 +145,7 @@ static int read_header(gf_jpeg *j, gf_fault *fault) {
     }
     j->d.out_colours = d->components == 4 ? LJ_CMYK : LJ_EXT_RGBA;
     j->many_scans = j->library->many_scans(&j->d);
-    j->clean = !j->many_scans && (j->packed || exchange_look(j) || feed_ends_cleanly(j->source.next, j->data + j->n));
+    j->clean = !j->many_scans && (j->packed || j->ends_cleanly || exchange_look(j) || feed_ends_cleanly(j->source.next, j->data + j->n));
     return 0;
 }
 
@@ -170,7 +170,7 @@ static int32_t begin(void *state, const gf_sample_bytes *file, int64_t max_pixel
     j->data = file->data;
     j->n = file->size;
     j->comes_again = file->comes_again;
-    j->packed = 0;
+    j->packed = j->ends_cleanly = 0;
     return begin_any(j, max_pixels, out, fault);
 }
 
@@ -334,6 +334,21 @@ static int32_t end(void *state, gf_fault *fault) {
     }
     stop(j);
     return 0;
+}
+
+int gf_jpeg_starts(void *state, const gf_sample_bytes *file, int64_t max_pixels) {
+    gf_jpeg *j = state;
+    gf_fault fault;
+    if (!j->library && !(j->library = lj_loaded())) return 0;
+    j->data = file->data;
+    j->n = file->size;
+    j->max_pixels = max_pixels;
+    j->packed = 0;
+    j->ends_cleanly = j->not_ours = 1; // our own decoder would copy the scan
+    int code = read_header(j, &fault);
+    if (!code) code = start(j, (gf_box){0, 0, 1, 1}, &fault);
+    if (j->stage != IDLE) stop(j);
+    return !code;
 }
 
 const gf_picture_format gf_jpeg_format = {

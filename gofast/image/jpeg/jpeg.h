@@ -10,6 +10,9 @@ extern const gf_picture_format gf_jpeg_format;
 // Records of JPEGs: coefficients that need no decoding of Huffman codes. No file is one.
 extern const gf_picture_format gf_coefficients_format;
 
+// Whether the library begins to decode a file whose scan ends cleanly: then its headers are right.
+int gf_jpeg_starts(void *state, const gf_sample_bytes *file, int64_t max_pixels);
+
 // Whether a file that was begun with gf_jpeg_format, and not started, may be made a record.
 int gf_jpeg_packs(const void *state);
 

@@ -28,7 +28,7 @@ typedef struct {
     uint32_t comes_again;
     int64_t max_pixels;
     int finishing;
-    int many_scans, clean;
+    int many_scans, clean, ends_cleanly; // the last: as somebody has found
 
     gf_box region;
     int32_t first, columns; // the decoded columns: those of the region, and some more

@@ -219,8 +219,8 @@ class Capsule(Protocol):
         """Width, height, components, where the header ends, and whether Pillow reads Exif data there at once.
         The data begin a file of that length. None where only Pillow can read it."""
 
-    def jpeg_marker(self, data: bytes, start: int, /) -> int:
-        """Where the first marker stands behind a place in a JPEG's scan, other than restarts; -1: nowhere."""
+    def jpeg_is_certain(self, data: bytes, scan: int, max_pixels: int, /) -> bool:
+        """Whether a decoder makes a picture of a JPEG whose scan begins there, however damaged."""
 
     def png_header(self, data: bytes, /) -> tuple[int, int, int, int, int, int, int] | None:
         """Width, height, depth, colour, the palette's place and bytes, and where the header ends, of a whole

@@ -74,14 +74,15 @@ def transformed(
     if image is None:
         picture, used = otherwise()
         return transform(picture), used
-    source, before = image._making.source, generators.Generators.now()
+    source = image._making.source
+    before = None if source.is_certain() else generators.Generators.now()
     try:
         made = transform(image)
         if source.state is SourceState.UNUSED:
             image.im  # noqa: B018 - the transform has not looked: whether the file is whole must be known now
         made = at_once(made)
     except Exception:
-        if source.state is not SourceState.FAILED:
+        if before is None or source.state is not SourceState.FAILED:
             raise
         before.put()
         picture, used = otherwise()

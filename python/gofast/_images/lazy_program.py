@@ -29,6 +29,7 @@ from .._plan.compile import Plan
 from .._plan.transforms import environment
 from . import path_cache, picture_draws, pillow
 from .core_pictures import CorePictures
+from .expected_batches import ExpectedBatches
 from .lazy_samples import LazySample, lazy_sample
 from .lazy_tv_images import lazy_tv_image
 from .path_cache import LazyImageCache
@@ -178,7 +179,8 @@ class LazyProgram(_Program[torch.Tensor]):
             self.shape = height, width, channels
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
         self.alone = self.together = 0
-        self.stacked, self.since, self.group = False, 0, _MOST_WAITING
+        self.stacked, self.expected = False, ExpectedBatches()
+        self.since, self.group = 0, _MOST_WAITING
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
@@ -308,9 +310,12 @@ class LazyProgram(_Program[torch.Tensor]):
         self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
     ) -> Making | None:
         """See Makes."""
+        if not pictures:
+            return None
         drawn, at = _joined(records), array("q", [place.data_ptr() for place in places])
+        core = self._core if places[0].is_contiguous() is not self._last else self._in_batches
         work = codecs.capsule().begin_samples(
-            pictures, self._core.address, drawn.buffer_info()[0], at.buffer_info()[0], *engine.helpers()
+            pictures, core.address, drawn.buffer_info()[0], at.buffer_info()[0], *engine.helpers()
         )
         if work is None:
             return None
@@ -337,6 +342,14 @@ class LazyProgram(_Program[torch.Tensor]):
         shape = (height, width, channels) if self._last else (channels, height, width)
         memory = torch.empty(shape, dtype=self.dtype, device="cpu")
         return memory.permute(2, 0, 1) if self._last else memory
+
+    def by_itself(self, value: torch.Tensor) -> torch.Tensor:
+        """See Makes."""
+        channels, _, width = value.shape
+        strides = 1, channels * width, channels
+        if not self._last or value.stride() == strides:
+            return value
+        return value.permute(1, 2, 0).contiguous().as_strided(value.shape, strides)
 
     def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor | None:
         sample = self.memory(picture) if self._last else empty(self.shape_of(picture), self.dtype)

@@ -221,12 +221,13 @@ def _stacked(
     for tensor, pending in zip(tensors, waiting, strict=True):
         if tensor.shape != each if pending is not None else not _is_plain(tensor, each, program.dtype):
             return None
-    program.stacked = True
     shape = torch.Size((len(tensors), *each))
     if out is None:
-        out = empty_batch(shape, program.dtype)
+        out = _expected(program, waiting)
+        out = empty_batch(shape, program.dtype) if out is None else out
     elif not _is_plain(out, shape, program.dtype) or not out.is_contiguous():
         return None
+    program.stacked = True
     start, step = out.data_ptr(), out.nbytes // len(tensors)
     pictures, records, places = list[Picture](), list[Any](), array("q")
     kept = dict[int, Pending]()
@@ -237,12 +238,17 @@ def _stacked(
             if pending is None or not isinstance(tensor, LazySample):  # another thread may have looked at it
                 out[i].copy_(tensor)
                 continue
-            if pending.value is not None or pending.end():
+            if pending.value is not None or (pending.row is None and pending.end()):
                 out[i].copy_(pending.value)
                 continue
-            pictures.append(pending.picture)
-            records.append(pending.record)
-            places.append(start + i * step)
+            if pending.ended():
+                place: Any = pending.give_up()
+                if place.data_ptr() != start + i * step:
+                    out[i].copy_(place)
+            else:
+                pictures.append(pending.picture)
+                records.append(pending.record)
+                places.append(start + i * step)
             boxes[i] = pending.boxes
             if pending.used:  # somebody keeps it, as a dataset does that makes each sample once
                 kept[i] = pending
@@ -261,6 +267,18 @@ def _stacked(
                     value = torch.empty_strided(each, strides, dtype=program.dtype, device="cpu")
                 pending.keep(value.copy_(out[i]))
     return out
+
+
+def _expected(program: Makes, waiting: Sequence[Pending | None]) -> torch.Tensor | None:
+    """The batch of these samples, if they were begun there; and what is expected next."""
+    with _lock:
+        known = [one for one in waiting if one is not None]
+        here = all(one.making is None or one.making.is_here() for one in known)
+        rows = [None if one is None else one.row for one in waiting]
+        made = program.expected.take(rows) if here else None
+        if len(known) == len(waiting):
+            program.expected.learn([one.number for one in known], program.shape_of(known[0].picture))
+    return None if torch.is_inference_mode_enabled() else made
 
 
 def _is_plain(tensor: Any, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
@@ -368,10 +386,9 @@ def lazy_sample(
     kind: type[LazySample] = LazySample,
 ) -> LazySample:
     """A sample that waits; again: see Held."""
-    pending = Pending(program, Held.of(picture, again), picture[3:], record)
-    shape = program.shape_of(picture)
-    if program.strides_of(picture) == (shape[1] * shape[2], shape[2], 1):
-        pending.place = in_place(shape, program.dtype)
+    with _lock:
+        pending = Pending(program, Held.of(picture, again), picture[3:], record)
+    pending.place = in_place(program.shape_of(picture), program.dtype)
     return _sample(pending, kind)
 
 

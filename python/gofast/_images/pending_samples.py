@@ -17,6 +17,8 @@ from .._core import codecs, engine, native
 from .._core.native import Picture
 from .._lazy.chain import turn
 from .._lazy.source import ANY_PIXELS, Source, pass_order
+from .._loader.sample_memory import in_place
+from .expected_batches import ExpectedBatches, Row
 from .written_boxes import WrittenBox, write_boxes
 
 _BEGUN = 4  # samples that wait, beside the latest: so many are begun together. One by one, they take 5 % more
@@ -33,6 +35,7 @@ class Makes(Protocol):
         stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
         since: how many were made, or wait, since somebody looked at one.
         group: how many wait for the first look at one, beside the latest.
+        expected: batches of them that somebody will stack.
     """
 
     waiting: deque[weakref.ref[Pending]]
@@ -42,6 +45,7 @@ class Makes(Protocol):
     stacked: bool
     since: int
     group: int
+    expected: ExpectedBatches
 
     def has_helpers(self) -> bool:
         """Whether several samples take less time together."""
@@ -54,6 +58,9 @@ class Makes(Protocol):
 
     def memory(self, picture: Picture) -> torch.Tensor:
         """Of one that is made alone, with those strides."""
+
+    def by_itself(self, value: torch.Tensor) -> torch.Tensor:
+        """One that may have been made in a batch, as one that is made alone."""
 
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
         """One."""
@@ -71,7 +78,10 @@ class Makes(Protocol):
     def begin(
         self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
     ) -> Making | None:
-        """Begins to make some, each in its memory, while Python goes on; None: nobody is there to do it."""
+        """Begins to make some, each in its memory, while Python goes on; None: nobody is there to do it.
+
+        All are of a batch, or all are made alone: the strides of the first say which.
+        """
 
     def then(self, do: str, by: Any) -> Makes | None:
         """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
@@ -195,14 +205,16 @@ class Pending:
         value: the sample, once it was made beside its tensor.
         boxes: what is written to it once it is made.
         place: its memory in the batch that its thread makes, or of its own; None: nobody has given it any.
+        number: among its program's samples.
+        row: its place is that of an expected batch.
         making: who makes it now, there.
         used: it was made as part of a batch, or another sample was made of it: no other waits for it.
         shared: several tensors are it, of different classes.
     """
 
     __slots__ = (
-        "__weakref__", "boxes", "held", "making", "place", "program", "record", "recorded", "shared", "used",
-        "value"
+        "__weakref__", "boxes", "held", "making", "number", "place", "program", "record", "recorded", "row",
+        "shared", "used", "value",
     )  # fmt: skip
 
     waiting = 0  # bytes of all that wait
@@ -216,6 +228,8 @@ class Pending:
         self.used = self.shared = False
         self.place: torch.Tensor | None = None
         self.making: Making | None = None
+        self.row: Row | None = None
+        self.number = program.expected.number()
         program.waiting.append(weakref.ref(self))
         program.since += 1
 
@@ -235,15 +249,16 @@ class Pending:
         latest = waiting.pop()
         each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
         waiting.clear()
-        places = [one.own_place(not program.stacked) for one in each]
-        begun = [(one, place) for one, place in zip(each, places, strict=True) if place is not None]
-        making = program.begin(
-            [one.picture for one, _ in begun],
-            [one.record for one, _ in begun],
-            [place for _, place in begun],
-        )
-        for one, place in begun if making is not None else ():
-            one.making, one.place = making, place
+        some = [one for one in each if one.has_batch()]
+        own = not some and not program.stacked
+        if own:
+            some = [one for one in each if one.has_own()]
+        places = [one.place for one in some if one.place is not None]
+        making = program.begin([one.picture for one in some], [one.record for one in some], places)
+        for one in some:
+            one.making = making
+            if making is None and (own or one.row is not None):
+                one.give_up()
         waiting.extend(weakref.ref(one) for one in each if one.making is None)
         waiting.append(latest)
 
@@ -251,17 +266,35 @@ class Pending:
         """Whether somebody waits for it whom nobody has made it for, or begun to."""
         return self.is_open() and not self.used
 
-    def own_place(self, new: bool) -> torch.Tensor | None:
-        """Where it is made before its batch is; None: nowhere.
+    def _is_shared(self) -> bool:
+        """Whether its picture is decoded once, with others."""
+        return self.held is not None and self.held.whole is not None
 
-        Args:
-            new: also in memory of its own.
-        """
-        if self.held is not None and self.held.whole:  # it is decoded once, with others
-            return None
-        if self.place is None and new:
-            return self.program.memory(self.picture)
-        return self.place
+    def has_batch(self) -> bool:
+        """Whether it has a place in a batch, which it is given if one is expected."""
+        if self._is_shared():
+            return False
+        if self.place is None:
+            program = self.program
+            self.row = program.expected.row(self.number, program.shape_of(self.picture), program.dtype)
+            if self.row is not None:
+                batch, i = self.row
+                self.place = batch.memory[i]
+        return self.place is not None
+
+    def has_own(self) -> bool:
+        """Whether it has memory of its own, which it is given."""
+        if not self._is_shared():
+            self.place = self.program.memory(self.picture)
+        return self.place is not None
+
+    def give_up(self) -> torch.Tensor | None:
+        """Its memory, if it was to be made there alone or for an expected batch: it is not any more."""
+        place, row = self.place, self.row
+        self.place = self.making = self.row = None
+        if row is not None:
+            row[0].given -= 1
+        return place
 
     def is_open(self) -> bool:
         """Whether something else may still become of it."""
@@ -276,6 +309,8 @@ class Pending:
         made = Pending(program, self.held, recorded, self.record)
         if program.dtype is self.program.dtype:
             made.place, self.place = self.place, None
+        else:
+            made.place = in_place(program.shape_of(made.picture), program.dtype)
         return made
 
     @staticmethod
@@ -290,33 +325,43 @@ class Pending:
         for one, place in found:
             one.keep(place)
 
-    def end(self) -> bool:
-        """Whether it was made meanwhile; then it is there now.
+    def ended(self) -> bool:
+        """Waits, if somebody makes it: whether it lies at its place then.
 
         Raises:
             EngineError: it could not be made.
         """
-        making, place, self.making = self.making, self.place, None
-        if making is None or place is None:
+        making = self.making
+        if making is None:
             return False
         if not making.is_here():
-            self.place = None  # a parent's
+            self.give_up()  # a parent's
             return False
         if making.end():
+            self.give_up()
             raise failed()
-        self.keep(place)
+        return True
+
+    def end(self) -> bool:
+        """Whether it was made meanwhile; then it is there now. Errors are those of `ended`."""
+        if not self.ended():
+            return False
+        of_batch, place = self.row is not None, self.give_up()
+        assert place is not None
+        self.keep(place.clone() if of_batch else place)
         return True
 
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own. Others that wait are made with it, or while threads make it."""
         self._looked()
-        if self.value is None:
-            begun = self.making is not None and self.making.is_here()
-            if begun:
-                self._make([])
-            if not self.end():
-                self._make([self])
-        assert self.value is not None
+        with torch.inference_mode(False):  # in which somebody else's sample must not be made
+            if self.value is None:
+                if self.making is not None and self.making.is_here():
+                    self._make([])
+                if not self.end():
+                    self._make([self])
+            assert self.value is not None
+            self.value = self.program.by_itself(self.value)
         return self.value
 
     def _looked(self) -> None:
@@ -333,12 +378,11 @@ class Pending:
         if not group:
             return
         Held.decode(group)
-        with torch.inference_mode(False):  # in which somebody else's sample must not be made
-            if group == [self]:
-                program.alone += 1
-                self.keep(program.finish(self.picture, self.record))
-                return
-            made = program.finish_each([one.picture for one in group], [one.record for one in group])
+        if group == [self]:
+            program.alone += 1
+            self.keep(program.finish(self.picture, self.record))
+            return
+        made = program.finish_each([one.picture for one in group], [one.record for one in group])
         for one, value in zip(group, made, strict=True):
             one.keep(value)
 

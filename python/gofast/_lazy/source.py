@@ -195,25 +195,18 @@ class Source:
         return self._ends
 
     def is_certain(self) -> bool:
-        """Whether Pillow certainly decodes the file, however damaged: 0.1 ms tell that, of 2 to decode it.
+        """Whether Pillow certainly decodes the file, however damaged: 9 us tell that, of 1 ms to decode it.
 
-        That is a JPEG of one scan. Its headers are right if the decoder makes a pixel of it. All that stands
-        before the marker of its end is bits and restarts, and these make no decoder fail.
+        That is a JPEG of one scan. Its headers are right if the decoder begins. All that stands before the
+        marker of its end is bits and restarts, and these make no decoder fail.
         """
         if self._certain is None:
-            self._certain = self._scan > 0 and self.is_whole() and self._has_one_scan() and self._starts()
+            self._certain = self._scan > 0 and self.is_whole() and self._starts()
         return self._certain
 
-    def _has_one_scan(self) -> bool:
-        data = self.data() or b""
-        marker = codecs.capsule().jpeg_marker(data, self._scan)
-        return (
-            marker >= 0 and data[marker : marker + 2] == b"\xff\xd9" and not data[marker + 2 :].strip(b"\0")
-        )
-
     def _starts(self) -> bool:
-        picture = self.data() or b"", 0, 0, chains.crop(0, 0, 1, 1)
-        return not isinstance(codecs.capsule().make_pixels(picture, 1, 1, 4, pass_order(), ANY_PIXELS), tuple)
+        data = self.data()
+        return data is not None and codecs.capsule().jpeg_is_certain(data, self._scan, ANY_PIXELS)
 
     def header(self) -> ImageFile.ImageFile:
         """Pillow's own image, which can tell what its header says."""

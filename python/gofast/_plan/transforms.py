@@ -134,7 +134,8 @@ def environment() -> str | None:
     """
     if torch.get_default_dtype() != torch.float32:
         return f"torch's default dtype is {torch.get_default_dtype()}"
-    device = torch.empty(0).device.type
+    usual = not torch._C._len_torch_function_stack() and torch._C._get_default_device() == "cpu"
+    device = "cpu" if usual else torch.empty(0).device.type  # which takes a microsecond more
     if device != "cpu":
         return f"torch's default device is {device}"
     if _nn_module._global_forward_hooks or _nn_module._global_forward_pre_hooks:

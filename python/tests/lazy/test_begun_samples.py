@@ -83,13 +83,6 @@ def test_a_stack_has_their_values_and_not_their_memory(files: list[Path]) -> Non
     assert difference([one + 0 for one in rows], theirs) == ""
 
 
-def test_what_is_always_stacked_is_made_at_its_place(files: list[Path]) -> None:
-    """Without a loader's memory, a sample of its own would be copied."""
-    transform = chain()
-    torch.stack(samples(files, transform))
-    assert begun(samples(files, transform)) == 0
-
-
 CHANGES: dict[str, Callable[[Any], Any]] = {
     "normalised": lambda x: F.normalize(x, [0.5] * 3, [0.2] * 3),
     "in place": lambda x: x.sub_(0.25).div_(2),
