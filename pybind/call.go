@@ -36,6 +36,7 @@ var calls = map[string]func(config string) (any, error){
 	"close_stream": with(closeStream),
 	"start_trace":  with(startTrace),
 	"stop_trace":   with(stopTrace),
+	"close_idle":   with(closeIdle),
 }
 
 // Call does control work at once: JSON in, JSON out. Long work is Begin's.

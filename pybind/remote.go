@@ -30,3 +30,9 @@ func upload(ctx context.Context, t *task, u *remote.Upload) (any, error) {
 func listBucket(ctx context.Context, _ *task, l *remote.Listing) (any, error) {
 	return remote.List(ctx, l, remote.Options{})
 }
+
+// closeIdle closes connections before a fork, which would keep them open in the child.
+func closeIdle(nothing) (any, error) {
+	remote.CloseIdle()
+	return nil, nil
+}

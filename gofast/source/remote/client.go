@@ -41,6 +41,9 @@ type client struct {
 	Options
 }
 
+// CloseIdle closes the connections that wait for the next request.
+func CloseIdle() { transport.CloseIdleConnections() }
+
 type proxyKey struct{}
 
 func newClient(options Options) *client {

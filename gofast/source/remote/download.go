@@ -34,10 +34,12 @@ type Target struct {
 	State `json:"state"`
 	Part  string `json:"part"` // exists; it is written to
 	Path  string `json:"path"` // what the part is called when it is complete
+	Read  bool   `json:"read"` // its part is read while it comes
 }
 
 const (
 	pieceSize  = 8 << 20
+	firstSize  = 1 << 20 // of the first ones where somebody reads: few others take the line of what he waits for
 	bufferSize = 256 << 10
 )
 
@@ -48,13 +50,24 @@ func Probe(ctx context.Context, files []*File, options Options) ([]State, error)
 	return states, each(ctx, c.flight, len(files), func(ctx context.Context, i int) error {
 		f := files[i]
 		return c.repeat(ctx, func() (int64, error) {
-			return 0, c.get(ctx, f, 0, 1, "", func(answer *http.Response, body *stalling) (err error) {
+			empty := false
+			err := c.get(ctx, f, 0, 1, "", func(answer *http.Response, body *stalling) (err error) {
+				if empty = answer.StatusCode == http.StatusRequestedRangeNotSatisfiable; empty {
+					return nil
+				}
 				states[i], err = f.state(answer)
 				if answer.StatusCode == http.StatusPartialContent {
 					_, _ = io.Copy(io.Discard, io.LimitReader(body, 1)) // the connection can be used again
 				}
 				return err
 			})
+			if err == nil && empty { // it has no first byte, and that answer no ETag
+				err = c.get(ctx, f, 0, 0, "", func(answer *http.Response, _ *stalling) (err error) {
+					states[i], err = f.state(answer)
+					return err
+				})
+			}
+			return 0, err
 		})
 	})
 }
@@ -71,10 +84,6 @@ func (f *File) state(answer *http.Response) (State, error) {
 			return s, f.errorf(errs.ErrUnsupported, "the server does not say how long the file is: download it first")
 		}
 		return s, nil
-	case http.StatusRequestedRangeNotSatisfiable:
-		if given == "bytes */0" {
-			return s, nil
-		}
 	default:
 		if n, _ := fmt.Sscanf(given, "bytes %d-%d/%d", &from, &to, &s.Size); n == 3 && from == 0 && to == 0 && s.Size > 0 {
 			return s, nil
@@ -83,25 +92,28 @@ func (f *File) state(answer *http.Response) (State, error) {
 	return s, f.errorf(errs.ErrRead, "asked for the first byte, the server says %s, Content-Range %.60q", f.status(answer), given)
 }
 
-// Download brings files to their places. The parts of what failed stay, and are the caller's.
+// Download brings files to their places. The parts of what failed stay, and are the caller's. The progress of one that is
+// read while it comes is what can be read: the bytes from its start on, without those behind a gap. It is the only target.
 func Download(ctx context.Context, targets []*Target, options Options) error {
 	c := newClient(options)
 	var pieces []piece
-	var done atomic.Int64
 	var total int64
+	read := len(targets) == 1 && targets[0].Read
 	for _, t := range targets {
 		d, err := begin(t, 0)
 		if err != nil {
 			return err
 		}
 		defer d.file.Close()
-		step := int64(pieceSize)
-		if t.Whole {
-			step = max(t.Size, 1)
-		}
-		d.left.Store((t.Size + step - 1) / step)
-		for from := int64(0); from < t.Size; from += step {
+		for from, step := int64(0), int64(0); from < t.Size; from += step {
+			switch step = pieceSize; {
+			case t.Whole:
+				step = t.Size
+			case read && from < inFlight*firstSize:
+				step = firstSize
+			}
 			pieces = append(pieces, piece{d, from, min(from+step, t.Size)})
+			d.left.Add(1)
 		}
 		total += t.Size
 		if t.Size == 0 {
@@ -110,9 +122,24 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 			}
 		}
 	}
+	var lock sync.Mutex
+	var done, first int64
+	came := make([]int64, len(pieces))
 	return each(ctx, c.flight, len(pieces), func(ctx context.Context, i int) error {
 		p := pieces[i]
-		err := c.bring(ctx, p, func(n int) { c.Progress(done.Add(int64(n)), total) })
+		err := c.bring(ctx, p, func(n int) {
+			lock.Lock()
+			defer lock.Unlock()
+			came[i] += int64(n)
+			if done += int64(n); !read {
+				c.Progress(done, total)
+				return
+			}
+			for f := pieces[first]; came[first] == f.to-f.from && int(first) < len(pieces)-1; f = pieces[first] {
+				first++
+			}
+			c.Progress(pieces[first].from+came[first], total)
+		})
 		if err == nil && p.of.left.Add(-1) == 0 {
 			err = p.of.finish()
 		}

@@ -250,6 +250,20 @@ func TestAnEmptyFileAndCancel(t *testing.T) {
 	if made, err := fetch(t, s.URL, Options{}); err != nil || len(made) != 0 {
 		t.Errorf("%d bytes, %v", len(made), err)
 	}
+	states, err := Probe(t.Context(), []*File{{URL: s.URL}}, Options{})
+	if err != nil || states[0].Size != 0 || states[0].Tag != `"one"` {
+		t.Errorf("%+v, %v", states, err)
+	}
+	// One that says of a range only that there is none.
+	bare, _ := server(t, nil, func(w http.ResponseWriter, r *http.Request, _ int64) bool {
+		if r.Header.Get("Range") != "" {
+			w.WriteHeader(416)
+		}
+		return r.Header.Get("Range") != ""
+	})
+	if made, err := fetch(t, bare.URL, Options{}); err != nil || len(made) != 0 {
+		t.Errorf("%d bytes, %v", len(made), err)
+	}
 	s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -312,5 +326,35 @@ func TestTargetsOfPython(t *testing.T) {
 	text := `{"file": {"url": "s3://b/k", "proxy": "p", "s3": {"key": "a"}}, "state": {"size": 7, "tag": "t", "whole": true}, "part": "x", "path": "y"}`
 	if err := json.Unmarshal([]byte(text), &made); err != nil || made.URL != "s3://b/k" || made.S3.Key != "a" || made.Size != 7 || !made.Whole {
 		t.Errorf("%+v, %v", &made, err)
+	}
+}
+
+// The progress of what is read while it comes has no gap: the first piece is the last one here.
+func TestProgressOfWhatIsRead(t *testing.T) {
+	content := photograph(3 * firstSize)
+	var sent atomic.Int64
+	s, _ := server(t, content, func(w http.ResponseWriter, r *http.Request, n int64) bool {
+		for strings.HasPrefix(r.Header.Get("Range"), "bytes=0-10") && sent.Load() < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		return false
+	})
+	part := filepath.Join(t.TempDir(), "x.part")
+	if err := os.WriteFile(part, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target := &Target{File: File{URL: s.URL}, State: State{Size: int64(len(content)), Tag: `"one"`}, Part: part, Path: part + "x", Read: true}
+	var calls int64
+	err := Download(t.Context(), []*Target{target}, Options{Progress: func(done, total int64) {
+		if calls++; done == 0 && calls == 2*firstSize/bufferSize {
+			sent.Store(2)
+		}
+		made, err := os.ReadFile(part)
+		if err != nil || total != int64(len(content)) || !bytes.Equal(made[:done], content[:done]) {
+			t.Errorf("%d of %d are not there: %v", done, total, err)
+		}
+	}})
+	if err != nil || calls < 3 {
+		t.Fatal(err, calls)
 	}
 }

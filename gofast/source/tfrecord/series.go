@@ -16,9 +16,12 @@ func (l *series[T]) count() int64 { return int64(len(l.full))*partValues + int64
 
 // next lets the last part have room.
 func (l *series[T]) next() {
-	if len(l.last) == partValues {
+	switch n := len(l.last); {
+	case n == partValues:
 		l.full = append(l.full, l.last)
 		l.last = make([]T, 0, partValues)
+	case n == cap(l.last): // append alone grows by a quarter at a time
+		l.last = slices.Grow(l.last, min(max(n, 16), partValues-n))
 	}
 }
 

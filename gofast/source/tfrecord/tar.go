@@ -1,8 +1,10 @@
 package tfrecord
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,9 +27,15 @@ const (
 
 // group is the record that is being read.
 type group struct {
-	key     string
-	at      int64                    // its first member's data
-	members map[string]source.Extent // by suffix, also those that nobody asked for: none may come twice
+	key     []byte
+	at      int64       // its first member's data
+	members []tarSuffix // also those that nobody asked for: none may come twice
+}
+
+// tarSuffix is a suffix of a group, and its member's data.
+type tarSuffix struct {
+	suffix string
+	place  source.Extent
 }
 
 // tarColumns reads a tar file's headers, and fills the columns. A feature such as "jpg;png" is the first of these that a
@@ -46,7 +54,7 @@ func (o *Options) tarColumns(ctx context.Context, f *file) error {
 			asked[suffix] = true
 		}
 	}
-	g := group{members: map[string]source.Extent{}}
+	g := group{}
 	for wrong := (*errs.Error)(nil); ; {
 		m, err := t.next(ctx)
 		if err == nil && m != nil {
@@ -75,11 +83,11 @@ func (o *Options) tarMember(ctx context.Context, f *file, t *tarFile, g *group, 
 	if !m.regular {
 		return nil
 	}
-	if m.name == tarFeatures && !m.sparse {
+	if string(m.name) == tarFeatures && !m.sparse {
 		if m.size > mostFeatures {
 			return t.fail(errs.ErrLimit, m.at, "the member %s has %d bytes: at most %d say what features are", m.name, m.size, mostFeatures)
 		}
-		text, err := t.bytes(ctx, m.at, m.size, m.name)
+		text, err := t.bytes(ctx, m.at, m.size, tarFeatures)
 		f.features = string(text)
 		return err
 	}
@@ -87,26 +95,50 @@ func (o *Options) tarMember(ctx context.Context, f *file, t *tarFile, g *group, 
 	if !ok {
 		return nil
 	}
-	if key != g.key || g.at == 0 {
+	if g.at == 0 || !bytes.Equal(key, g.key) {
 		if err := o.tarRecord(ctx, f, t, g); err != nil {
 			return err
 		}
-		g.key, g.at = key, m.at
+		g.key, g.at = append(g.key[:0], key...), m.at
 	}
 	if f.records == 0 && len(f.first) < 100 {
-		f.first = append(f.first, suffix)
+		f.first = append(f.first, string(suffix))
 	}
-	if m.sparse && asked[suffix] {
+	if m.sparse && asked[string(suffix)] {
 		return t.fail(errs.ErrUnsupported, m.at, "the member %.200q is sparse", m.name)
 	}
-	if _, twice := g.members[suffix]; twice || suffix == "__key__" || suffix == "__url__" {
+	if _, twice := g.member(string(suffix)); twice || string(suffix) == "__key__" || string(suffix) == "__url__" {
 		return t.fail(errs.ErrDamaged, m.at, "a record has two members %.200q", m.name)
 	}
 	if len(g.members) == mostColumns {
 		return t.fail(errs.ErrLimit, m.at, "a record has more than %d members", mostColumns)
 	}
-	g.members[suffix] = source.Extent{Object: f.columns.object, Offset: m.at, Length: m.size}
+	g.add(suffix, source.Extent{Object: f.columns.object, Offset: m.at, Length: m.size})
 	return nil
+}
+
+// add takes a member. A record's suffixes are mostly those of the one before, whose strings are used again.
+func (g *group) add(suffix []byte, place source.Extent) {
+	n := len(g.members)
+	if n == cap(g.members) {
+		g.members = slices.Grow(g.members, 1)
+	}
+	g.members = g.members[:n+1]
+	if last := &g.members[n]; last.suffix == string(suffix) {
+		last.place = place
+	} else {
+		*last = tarSuffix{string(suffix), place}
+	}
+}
+
+// member is a suffix's place.
+func (g *group) member(suffix string) (place source.Extent, has bool) {
+	for i := range g.members {
+		if g.members[i].suffix == suffix {
+			return g.members[i].place, true
+		}
+	}
+	return place, false
 }
 
 // whole says whether a group has all features.
@@ -122,7 +154,7 @@ func (g *group) whole(s *columns) bool {
 // of is the first of a feature's members that there is.
 func (g *group) of(feature string) (place source.Extent, has bool) {
 	for suffix := range strings.SplitSeq(feature, ";") {
-		if place, has = g.members[suffix]; has {
+		if place, has = g.member(suffix); has {
 			break
 		}
 	}
@@ -161,7 +193,7 @@ func (o *Options) tarRecord(ctx context.Context, f *file, t *tarFile, g *group) 
 	}
 	f.records++
 	g.at = 0
-	clear(g.members)
+	g.members = g.members[:0]
 	return nil
 }
 
@@ -183,39 +215,47 @@ func (t *tarFile) label(ctx context.Context, place source.Extent) (int64, *errs.
 
 // member divides a name as webdataset does: the key, and behind the first dot of its last part the suffix. What webdataset
 // writes about the file, __name__, has neither. Its pattern does not look for a "/" behind the first line.
-func member(name string) (key, suffix string, ok bool) {
-	first, _, within := strings.Cut(name, "/")
-	if !within {
-		first = strings.TrimSuffix(first, "\n")
+func member(name []byte) (key, suffix []byte, ok bool) {
+	if bytes.HasPrefix(name, []byte("__")) {
+		first, _, within := bytes.Cut(name, []byte("/"))
+		if !within {
+			first = bytes.TrimSuffix(first, []byte("\n"))
+		}
+		if len(first) >= 4 && bytes.HasSuffix(first, []byte("__")) {
+			return nil, nil, false
+		}
 	}
-	if len(first) >= 4 && strings.HasPrefix(first, "__") && strings.HasSuffix(first, "__") {
-		return "", "", false
+	line := name
+	if end := bytes.IndexByte(name, '\n'); end >= 0 {
+		line = name[:end]
 	}
-	line, _, _ := strings.Cut(name, "\n")
-	from := strings.LastIndexByte(line, '/') + 1
-	dot := strings.IndexByte(name[from:], '.')
+	from := bytes.LastIndexByte(line, '/') + 1
+	dot := bytes.IndexByte(name[from:], '.')
 	if dot == 0 && from > 0 { // "a/.jpg" has the key "a/" there
-		before := strings.LastIndexByte(name[:from-1], '/') + 1
-		from, dot = before, strings.IndexByte(name[before:], '.')
+		before := bytes.LastIndexByte(name[:from-1], '/') + 1
+		from, dot = before, bytes.IndexByte(name[before:], '.')
 	}
-	if dot <= 0 || strings.IndexByte(name[from+dot:], '/') >= 0 {
-		return "", "", false
+	if dot <= 0 || bytes.IndexByte(name[from+dot:], '/') >= 0 {
+		return nil, nil, false
 	}
 	return name[:from+dot], lower(name[from+dot+1:]), true
 }
 
-// lower is a suffix in lower case, whose bytes need not be UTF-8.
-func lower(suffix string) string {
-	if utf8.ValidString(suffix) {
-		return strings.ToLower(suffix)
+// lower is a suffix in lower case, whose bytes need not be UTF-8. It may be written to.
+func lower(suffix []byte) []byte {
+	high := byte(0)
+	for _, c := range suffix {
+		high |= c
 	}
-	made := []byte(suffix)
-	for i, c := range made {
+	if high >= utf8.RuneSelf && utf8.Valid(suffix) {
+		return bytes.ToLower(suffix)
+	}
+	for i, c := range suffix {
 		if 'A' <= c && c <= 'Z' {
-			made[i] = c + 'a' - 'A'
+			suffix[i] = c + 'a' - 'A'
 		}
 	}
-	return string(made)
+	return suffix
 }
 
 func tarFail(kind error, format string, args ...any) *errs.Error {

@@ -53,8 +53,8 @@ func TestMemberIsWebdatasets(t *testing.T) {
 		"__x__/a.jpg": {}, "__x__a.jpg": {"__x__a", "jpg"}, "y/__x__/b.jpg": {"y/__x__/b", "jpg"}, "__m__\n": {}, "a..b": {"a", ".b"},
 		"x.y\nz/a.jpg": {}, "x\nz/a.jpg": {"x\nz/a", "jpg"}, "a//.jpg": {"a//", "jpg"}, "a.J\xff": {"a", "j\xff"},
 	} {
-		key, suffix, _ := member(name)
-		same(t, [2]string{key, suffix}, want)
+		key, suffix, _ := member([]byte(name))
+		same(t, [2]string{string(key), string(suffix)}, want)
 	}
 }
 

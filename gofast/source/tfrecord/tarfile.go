@@ -18,9 +18,9 @@ const (
 	mostHeaders = 64      // before one member
 )
 
-// tarMember is a member as Python's tarfile sees it.
+// tarMember is a member as Python's tarfile sees it, until the next one is read.
 type tarMember struct {
-	name    string
+	name    []byte
 	at      int64 // its data
 	size    int64
 	regular bool // a file, not a folder, a link or a device
@@ -30,8 +30,11 @@ type tarMember struct {
 // tarFile reads the headers of a tar file, from front to back. What Python's tarfile makes of an odd header decides, for it is
 // what webdataset reads with. Where that ends without a word, this is an error.
 type tarFile struct {
-	w  window
-	at int64 // of the next header
+	w      window
+	at     int64     // of the next header
+	size   int64     // in the last header
+	last   [345]byte // a header whose fields are numbers: most have the same owner, time and device as the one before
+	member tarMember
 }
 
 // next is the next member; nil at the end of the archive.
@@ -43,12 +46,13 @@ func (t *tarFile) next(ctx context.Context) (*tarMember, *errs.Error) {
 		if err != nil || head == nil {
 			return nil, err
 		}
-		kind, size := head[156], tarNumber(head[124:136])
+		kind, size := head[156], t.size
 		data := begin + tarBlock
 		if number == mostHeaders {
 			return nil, t.fail(errs.ErrLimit, begin, "more than %d headers stand before one member", mostHeaders)
 		}
-		if strings.IndexByte("LKxgX", kind) >= 0 {
+		switch kind {
+		case 'L', 'K', 'x', 'g', 'X':
 			if size < 0 || size > mostHeader {
 				return nil, t.fail(errs.ErrLimit, begin, "a header of %d bytes: a name has at most %d", size, mostHeader)
 			}
@@ -62,28 +66,27 @@ func (t *tarFile) next(ctx context.Context) (*tarMember, *errs.Error) {
 			}
 			continue
 		}
-		m := &tarMember{at: data, size: size, regular: strings.IndexByte("0\x007S", kind) >= 0, sparse: kind == 'S' || long.sparse}
-		name := cString(head[:100])
+		m, name := &t.member, cString(head[:100])
 		folder := kind == 0 && bytes.HasSuffix(name, []byte("/"))
-		if prefix := cString(head[345:500]); len(prefix) > 0 && kind != 'S' {
-			m.name = string(prefix) + "/" + string(name)
-		} else {
-			m.name = string(name)
+		file := kind == '0' || kind == 0 || kind == '7' || kind == 'S'
+		*m = tarMember{name: m.name[:0], at: data, size: size, regular: file && !folder, sparse: kind == 'S' || long.sparse}
+		if head[345] != 0 && kind != 'S' {
+			m.name = append(append(m.name, cString(head[345:500])...), '/')
 		}
+		m.name = append(m.name, name...)
 		if long.named {
-			m.name = long.name
+			m.name = append(m.name[:0], long.name...)
 		}
 		if long.sized {
 			m.size = long.size
 		}
-		m.regular = m.regular && !folder
 		if kind == 'S' {
 			if err := t.skipMaps(ctx, m, head[482] != 0); err != nil {
 				return nil, err
 			}
 		}
 		t.at = m.at
-		if !folder && strings.IndexByte("123456", kind) < 0 { // links and folders have no data, whatever their size
+		if !folder && (kind < '1' || kind > '6') { // links and folders have no data, whatever their size
 			if m.size < 0 || m.size > t.w.size-m.at {
 				return nil, t.fail(errs.ErrDamaged, m.at, "the member %.200q has %d bytes, and the file ends after %d", m.name, m.size, t.w.size-m.at)
 			}
@@ -132,10 +135,15 @@ func (t *tarFile) head(ctx context.Context, needed bool) ([]byte, *errs.Error) {
 	if told != sum && told != sum-256*high { // old writers add signed bytes
 		return nil, t.fail(errs.ErrDamaged, t.at, "the checksum of a header differs")
 	}
-	for _, f := range [...][2]int{{100, 108}, {108, 116}, {116, 124}, {124, 136}, {136, 148}, {329, 337}, {337, 345}} {
-		if tarNumber(head[f[0]:f[1]]) == noNumber {
-			return nil, t.fail(errs.ErrDamaged, t.at, "%.40q in a header is no number", head[f[0]:f[1]])
+	own, last := head[:345], t.last[:]
+	t.size = tarNumber(own[124:136])
+	if t.size == noNumber || string(own[100:124]) != string(last[100:124]) || string(own[136:148]) != string(last[136:148]) || string(own[329:]) != string(last[329:]) {
+		for _, f := range [...][2]int{{100, 108}, {108, 116}, {116, 124}, {124, 136}, {136, 148}, {329, 337}, {337, 345}} {
+			if tarNumber(own[f[0]:f[1]]) == noNumber {
+				return nil, t.fail(errs.ErrDamaged, t.at, "%.40q in a header is no number", own[f[0]:f[1]])
+			}
 		}
+		copy(last, own)
 	}
 	if head[156] == 'S' && (tarNumber(head[483:495]) == noNumber || !numbers(head[386:482])) {
 		return nil, t.fail(errs.ErrDamaged, t.at, "a sparse member's map is no numbers")
@@ -335,12 +343,15 @@ func blocksOf(bytes int64) int64 {
 
 // tarSum is the sum of a header's bytes, and how many of them are 0x80 or more.
 func tarSum(head []byte) (sum, high int64) {
-	const even = 0x00ff00ff00ff00ff
-	lanes := uint64(0) // four sums of 16 bits: 128 bytes of 255 fit
-	for i := 0; i < tarBlock; i += 8 {
-		word := binary.LittleEndian.Uint64(head[i:])
-		lanes += word&even + word>>8&even
-		high += int64(bits.OnesCount64(word & 0x8080808080808080))
+	const even, top = 0x00ff00ff00ff00ff, 0x8080808080808080
+	lanes, all := uint64(0), uint64(0) // four sums of 16 bits: 128 bytes of 255 fit
+	for rest := head[:tarBlock]; len(rest) >= 16; rest = rest[16:] {
+		one, two := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
+		lanes += one&even + one>>8&even + two&even + two>>8&even
+		all |= one | two
+	}
+	for i := 0; all&top != 0 && i < tarBlock; i += 8 {
+		high += int64(bits.OnesCount64(binary.LittleEndian.Uint64(head[i:]) & top))
 	}
 	return int64(lanes&0xffff + lanes>>16&0xffff + lanes>>32&0xffff + lanes>>48), high
 }

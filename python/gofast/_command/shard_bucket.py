@@ -5,16 +5,31 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections import deque
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from .. import errors
 from .._core.atomic_files import replaced
+from .._core.operation import Begun
 from .._core.remote_access import remote_file
+from .._core.remote_files import Downloads
 from .._core.remote_listings import bucket_objects
 from .._core.remote_operations import probe, upload
 from .._core.temporary_folder import temporary_folder
+from .._core.units import many
 from .shard_plan import ShardNames
+
+_TOGETHER = 4  # shards that are on their way, of which large ones have as many parts
+
+
+class _Sent(NamedTuple):
+    """A shard on its way: its object, its file here, what it says of itself."""
+
+    path: str
+    here: str
+    features: str
+    sending: Begun[None]
 
 
 class BucketNames(ShardNames):
@@ -25,8 +40,13 @@ class BucketNames(ShardNames):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Nothing is locked."""
-        yield
+        """Nothing is locked. Shards lie in a folder of this machine until they are sent."""
+        self._sent: deque[_Sent] = deque()
+        with temporary_folder("gofast-shard-") as self._here:
+            try:
+                yield
+            finally:
+                self._sent.clear()  # which stops what is on its way behind an error
 
     def entries(self) -> dict[str, int]:
         """The objects whose keys begin as the shards' do, and their bytes."""
@@ -39,23 +59,47 @@ class BucketNames(ShardNames):
 
     @contextlib.contextmanager
     def writing(self, path: str, features: str) -> Iterator[BinaryIO]:
-        """A file of this machine, which becomes the object.
+        """A file of this machine, which becomes the object: in the background, or when this is called again.
 
         Raises:
-            ChangedError: another one has its name.
+            ChangedError: another one has its name, or that of one before it.
         """
-        with temporary_folder("gofast-shard-") as folder:
-            here = os.path.join(folder, os.path.basename(path))
-            with replaced(here) as file:
-                yield file
-            try:
-                upload({"file": remote_file(path), "path": here, "told": _told(features)})
-            except (errors.ChangedError, errors.NotFoundError):
-                # It may have come, and the answer not: it is there, or its upload is not any more.
-                with contextlib.suppress(errors.NotFoundError):
-                    if self.is_whole(path, features):
-                        return
-                raise
+        here = os.path.join(self._here, os.path.basename(path))
+        with replaced(here) as file:
+            yield file
+        sending = upload.begin({"file": remote_file(path), "path": here, "told": _told(features)}, None)
+        self._sent.append(_Sent(path, here, features, sending))
+        if len(self._sent) == _TOGETHER:
+            self._finish(None)
+
+    def settle(self) -> None:
+        """Waits for all objects."""
+        while self._sent:
+            self._finish(f"uploading {many(len(self._sent), 'shard')}")
+
+    def _finish(self, label: str | None) -> None:
+        path, here, features, sending = self._sent.popleft()
+        try:
+            sending.result(label)
+        except (errors.ChangedError, errors.NotFoundError):
+            # It may have come, and the answer not: it is there, or its upload is not any more.
+            with contextlib.suppress(errors.NotFoundError):
+                if self.is_whole(path, features):
+                    return
+            raise
+        finally:
+            os.unlink(here)
+
+    def reading(self, paths: list[str]) -> Iterator[str]:
+        """The shards as files of this machine, each until the next one, which comes meanwhile."""
+        following = Downloads(paths[:1])
+        for after in [*paths[1:], None]:
+            now, following = following, Downloads([after] if after else [])
+            path = now.result(show=True)[0]
+            if after:
+                following.start()
+            yield path
+            now.release()
 
 
 def _told(features: str) -> str:

@@ -38,7 +38,7 @@ def run(given: argparse.Namespace) -> int:
     with names.alone():
         written = _write(plan, form, paths, names)
         if given.verify:
-            _verify(plan, form, paths)
+            _verify(plan, form, paths, names)
         total = sum(names.shards().values())
     count, kept = len(plan.order), len(paths) - written
     if given.json:
@@ -75,6 +75,7 @@ def _write(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> 
             with names.writing(paths[shard], features) as file:
                 form.write(file, features, _counted(plan, shard, done, progress))
             done += plan.bytes_of(shard)
+    names.settle()
     return len(missing)
 
 
@@ -89,23 +90,26 @@ def _counted(plan: ShardPlan, shard: int, done: int, progress: Progress) -> Iter
         progress.update(done / max(plan.total, 1))
 
 
-def _verify(plan: ShardPlan, form: Form, paths: list[str]) -> None:
+def _verify(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> None:
     """Reads shards as a training does, and compares them with the files.
 
     Raises:
         DamagedError: they differ.
     """
-    found, order = form.read(paths), plan.order
-    contents = found._listing.files.contents
-    assert contents is not None
-    if found.classes != plan.classes or found.targets != plan.labels[order].tolist():
-        raise errors.DamagedError(f"{paths[0]}: the shards have other classes or labels than the folder")
     with Progress(f"reading {many(len(paths), 'shard')}") as progress:
-        for at, number in enumerate(order.tolist()):
-            if contents[at] != plan.content(number):
-                said = f"{found.paths[at]} is not {plan.path(number)}: the bytes differ"
-                raise errors.DamagedError(said).at(path=found.paths[at])
-            progress.update(at / len(order))
+        for path, local, (first, behind) in zip(paths, names.reading(paths), plan.shards, strict=True):
+            found, order = form.read([local]), plan.order[first:behind]
+            contents = found._listing.files.contents
+            assert contents is not None
+            if found.classes != plan.classes or found.targets != plan.labels[order].tolist():
+                raise errors.DamagedError(f"{path}: it has other classes or labels than the folder").at(
+                    path=path
+                )
+            for at, number in enumerate(order.tolist()):
+                if contents[at] != plan.content(number):
+                    said = f"{path}: {found.paths[at]} is not {plan.path(number)}: the bytes differ"
+                    raise errors.DamagedError(said).at(path=path)
+                progress.update((first + at) / len(plan.order))
 
 
 def _others(path: str) -> errors.ChangedError:

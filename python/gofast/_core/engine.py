@@ -62,6 +62,11 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
+def is_loaded() -> bool:
+    """Whether this process has an engine."""
+    return _native is not None
+
+
 def native() -> Native:
     """The gopy module. Loads it if needed.
 
@@ -230,9 +235,9 @@ class Running:
         _running.add(self)
         cross(self._go.pybind_Begin, self._task, operation, json.dumps(config))
 
-    def done(self) -> bool:
-        """Whether `result` would not wait."""
-        return bool(cross(self._go.pybind_Poll, self._task, 0) == 1)
+    def part(self, wait: int = 0) -> float:
+        """How much is done, after at most so many milliseconds; 1.0: all, and not before."""
+        return float(cross(self._go.pybind_Poll, self._task, wait))
 
     def result(self, label: str | None = None) -> Any:
         """What it made, once; see `run`."""

@@ -50,9 +50,9 @@ class Begun(Generic[R]):
     def __init__(self, running: engine.Running) -> None:
         self._running = running
 
-    def done(self) -> bool:
-        """Whether `result` would not wait."""
-        return self._running.done()
+    def part(self, wait: int = 0) -> float:
+        """How much is done, after at most so many milliseconds; 1.0: all, and not before."""
+        return self._running.part(wait)
 
     def result(self, label: str | None = None) -> R:
         """Waits for it, once; with a progress bar, as `Task`."""

@@ -5,26 +5,31 @@ The core asks servers of HTTP and S3, several at a time; any other scheme is the
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import errors
 from .atomic_files import locked_now, writing
 from .braces import braces
+from .coming_file import ComingFile
 from .download_cache import DownloadBudget, DownloadCache, file_name
 from .operation import Begun
 from .progress import Progress
 from .remote_access import NATIVE, fsspec_of, normal, remote_file
-from .remote_folders import local_folder
+from .remote_folders import local_folder, local_objects
 from .remote_listings import Known, url_files
 from .remote_operations import RemoteFile, RemoteState, RemoteTarget, download, probe
 from .shown_urls import is_url, shown
 from .units import many
 
+_MANY = 1000  # objects of a bucket: more are one download, if they have
+_SMALL = 1 << 20  # bytes at most in the mean: of larger ones, other lists may use the same
 _TOGETHER = 64  # files, of which each has two descriptors
 _START = os.urandom(8).hex()  # the version, for this process and its forks, of what has none
 _WAIT = 0.05  # seconds between looks at what another process downloads
@@ -56,13 +61,25 @@ def local_files(value: Any) -> Any:
             matching = url_files(each)
             known |= matching
             spread += matching
-    made: dict[str, str] = {}
-    if known:
+    made = _together(known) if len(known) > _MANY else {}
+    if known and not made:
         downloads = Downloads(known, known=known)
         made = dict(zip(known, downloads.result(show=True), strict=True))
         downloads.keep()
     found = [made.get(one, one) if isinstance(one, str) else one for one in spread]
     return found[0] if isinstance(value, str) and len(found) == 1 else found
+
+
+def _together(known: Known) -> dict[str, str]:
+    """Many small objects of a bucket as one download; nothing if they are others."""
+    if len({url[:5] + url.split("/", 3)[2] for url in known}) > 1 or not min(known).startswith("s3://"):
+        return {}
+    asked = [url for url, state in known.items() if state is None]
+    probed = probe([remote_file(url) for url in asked], f"looking at {many(len(asked), 'file')}")
+    known.update(zip(asked, probed, strict=True))
+    states = {url: state for url, state in known.items() if state and state["tag"]}
+    small = sum(state["size"] for state in states.values()) < _SMALL * len(known)
+    return local_objects(states) if small and len(states) == len(known) else {}
 
 
 class _Wanted(NamedTuple):
@@ -81,7 +98,7 @@ def _after_fork_in_child() -> None:
     for each in [*_living]:
         for _, fd in each._mine.values():
             os.close(fd)  # else its lock would outlive the parent
-        each._mine, each._begun = {}, None
+        each._mine, each.begun = {}, None
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
@@ -92,6 +109,10 @@ class Downloads:
 
     Args:
         epoch: when an epoch began in which each file is read once; 0.0: nobody knows.
+        read: it is one file, for `open`.
+
+    Attributes:
+        begun: what brings them now.
 
     Raises:
         OptionError: a URL, or what the environment says of S3, makes no sense.
@@ -103,8 +124,9 @@ class Downloads:
         budget: DownloadBudget | None = None,
         epoch: float = 0.0,
         known: Known | None = None,
+        read: bool = False,
     ) -> None:
-        self._epoch = epoch
+        self._epoch, self._read = epoch, read
         self._urls = [normal(url) for url in urls]
         self._known = {url: state for url, state in (known or {}).items() if state}  # by a listing
         self._cache = DownloadCache(budget or DownloadBudget.of())
@@ -115,7 +137,7 @@ class Downloads:
         self._claimed: list[tuple[str, bool]] = []  # names, and whether ahead
         self._kept = False
         self._mine: dict[str, tuple[_Wanted, int]] = {}  # locked parts, and their descriptors
-        self._begun: Begun[None] | None = None
+        self.begun: Begun[None] | None = None
         self._failed: errors.GofastError | None = None
         self._pid = os.getpid()
         _living.add(self)
@@ -126,7 +148,7 @@ class Downloads:
         Until then the files give way where there is no room for what is needed first. Without `wait`, only
         if the servers have said what the files are.
         """
-        if not (wait or self._probe is None or self._probe.done()):
+        if not (wait or self._probe is None or self._probe.part() == 1):
             return False
         try:
             self._begin(ahead=True)
@@ -146,7 +168,34 @@ class Downloads:
             ReadError: it cannot be read, after several attempts; or not be written.
             UnsupportedError: nobody knows the scheme, or how long the file is.
         """
-        try:
+        return self._wait(show)
+
+    def open(self, ahead: Callable[[int], bool]) -> io.RawIOBase:
+        """The only file, which comes while it is read, if its server says what the file is.
+
+        Args:
+            ahead: see `ComingFile`; called once with 0 for a file that is there.
+
+        Raises:
+            GofastError: as `result`; reading may raise it, too.
+        """
+        path = self._wait(partly=True)[0]
+        if self.begun is not None:
+            with contextlib.suppress(FileNotFoundError):  # it has just got its name
+                fd = os.open(path + ".part", os.O_RDONLY | os.O_CLOEXEC)
+                return ComingFile(self, fd, self.size, ahead)
+            path = self.result()[0]
+        ahead(0)
+        return io.FileIO(path)
+
+    def finish(self) -> None:
+        """Waits for what `open` began; raises as `result`."""
+        with self._released_by_errors():
+            self._finish(None)
+
+    def _wait(self, show: bool = False, partly: bool = False) -> list[str]:
+        """`partly`: not for what is on its way and can be read already."""
+        with self._released_by_errors():
             tried = 0
             while True:
                 try:
@@ -156,13 +205,23 @@ class Downloads:
                     tried = 0 if self._cache.busy() else tried + 1
                     if self._wanted is None or tried == 2:  # one may have been completed between
                         raise
+                if partly and self.begun and all(_is_known(one.state) for one, _ in self._mine.values()):
+                    break
                 if self._mine:
                     self._finish(f"downloading {many(len(self._missing()), 'file')}" if show else None)
                 elif self._missing():
                     time.sleep(_WAIT)  # another process is at it; if that ends, it is ours
                 else:
-                    return [self._cache.path(wanted.name) for wanted in self._wanted or ()]
-        except BaseException:
+                    break
+            return [self._cache.path(wanted.name) for wanted in self._wanted or ()]
+
+    @contextlib.contextmanager
+    def _released_by_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, errors.GofastError):
+                self._failed = error  # also for who goes on reading
             self.release()
             raise
 
@@ -182,7 +241,7 @@ class Downloads:
 
     def release(self) -> None:
         """The files are no longer used here, and what is not downloaded is not wanted."""
-        self._begun = None  # which stops it
+        self.begun = None  # which stops it
         ours = self._pid == os.getpid()  # else of the process that we were forked from
         for wanted, _ in [*self._mine.values()]:
             self._drop(wanted)
@@ -212,7 +271,7 @@ class Downloads:
             for wanted in self._wanted:
                 self._cache.claim(wanted.name, ahead)
                 self._claimed.append((wanted.name, ahead))
-        if self._begun is not None or self._mine:
+        if self.begun is not None or self._mine:
             return
         for wanted in self._missing():
             if len(self._mine) == _TOGETHER:
@@ -236,19 +295,19 @@ class Downloads:
                 self._drop(wanted)  # the rest says why itself
         native = [self._target(one, one.file) for one, _ in self._mine.values() if one.file]
         if native:
-            self._begun = download.begin(native, None)
+            self.begun = download.begin(native, None)
 
     def _drop(self, wanted: _Wanted) -> None:
         _dropped(self._cache.path(wanted.name) + ".part", self._mine.pop(wanted.name)[1])
 
     def _target(self, wanted: _Wanted, file: RemoteFile) -> RemoteTarget:
         path = self._cache.path(wanted.name)
-        return {"file": file, "state": wanted.state, "part": path + ".part", "path": path}
+        return {"file": file, "state": wanted.state, "part": path + ".part", "path": path, "read": self._read}
 
     def _finish(self, label: str | None) -> None:
-        if self._begun is not None:
-            self._begun.result(label)
-            self._begun = None
+        if self.begun is not None:
+            self.begun.result(label)
+            self.begun = None
         others = [wanted for wanted, _ in self._mine.values() if wanted.file is None]
         with Progress(label if others else None) as bar:
             for i, wanted in enumerate(others):
@@ -261,6 +320,11 @@ class Downloads:
 
 def _bytes(files: Iterable[_Wanted]) -> int:
     return sum({one.name: one.state["size"] for one in files}.values())
+
+
+def _is_known(state: RemoteState) -> bool:
+    """Whether a server would say that the file is another one by now; else it comes anew after an error."""
+    return bool(state["tag"] or state["modified"])
 
 
 def _dropped(part: str, fd: int) -> None:

@@ -11,7 +11,7 @@ import itertools
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .. import errors
 from .atomic_files import locked_now, writing
@@ -19,7 +19,7 @@ from .download_cache import FOLDER_SIZE, DownloadBudget, DownloadCache, file_nam
 from .progress import Progress
 from .remote_access import fsspec_of, normal, remote_file
 from .remote_listings import bucket_objects
-from .remote_operations import RemoteObject, download_folder
+from .remote_operations import RemoteObject, RemoteState, download_folder
 from .shown_urls import shown
 from .units import many
 
@@ -52,7 +52,25 @@ def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
     every = None if ends is None else (ends,) if isinstance(ends, str) else tuple(ends)
     wanted = [each for each in there if not each["key"].endswith("/")]
     wanted = [each for each in wanted if every is None or each["key"].lower().endswith(every)]
-    folders = _folders(url, there, {each["key"] for each in wanted})
+    return _kept(url, _folders(url, there, {each["key"] for each in wanted}), wanted)
+
+
+def local_objects(states: Mapping[str, RemoteState]) -> dict[str, str]:
+    """Many objects of one bucket as one download: the files by their URLs, as of `local_folder`.
+
+    Claims of files one by one take the square of their number: 130 s of 100,000.
+    """
+    url = "/".join(min(states).split("/", 3)[:3]) + "/"
+    wanted: list[RemoteObject] = [
+        {"key": each[len(url) :], "size": state["size"], "tag": state["tag"]}
+        for each, state in states.items()
+    ]
+    folder = _kept(url, _folders(url, wanted, {each["key"] for each in wanted}), wanted)
+    return {each: os.path.join(folder, each[len(url) :]) for each in states}
+
+
+def _kept(url: str, folders: Sequence[str], wanted: list[RemoteObject]) -> str:
+    """A folder with objects below a URL, which is claimed until this process ends."""
     cache = DownloadCache(DownloadBudget.of())
     cache.check(
         url,
@@ -132,9 +150,10 @@ def _fill(
                 if came != each["size"]:
                     said = f"{shown(url)}{each['key']}: {came} bytes came, and it had {each['size']}"
                     raise errors.ChangedError(said).at(path=shown(url) + each["key"])
+            os.sync()  # a loss of power must not leave files of zeros with their names
+            for place in places:
                 os.rename(f"{place}.part", place)
             bar.update((first + len(now)) / len(missing))
-    os.sync()  # a loss of power must not leave files of zeros
 
 
 def _below(url: str) -> list[RemoteObject]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import re
 from collections.abc import Sequence
@@ -76,17 +77,21 @@ def _of_fsspec(url: str) -> Known:
 
 def _fits(parts: Sequence[str], names: Sequence[str]) -> bool:
     """Whether a path is one that glob would give for a pattern, each without its slashes."""
-    if not parts or not names:
-        return not parts and not names
-    name, part = names[0], parts[0]
-    if part == "**":
-        rest = parts[1:]
-        inside = name != "" and name[0] != "." and (_fits(parts, names[1:]) or _fits(rest, names[1:]))
-        return inside or _fits(rest, names)
-    if (
-        not fnmatchcase(name, part)
-        or (part and not name)
-        or (name.startswith(".") and not part.startswith("."))
-    ):
-        return False
-    return _fits(parts[1:], names[1:])
+
+    @functools.cache  # several "**" would come to the same rests again and again
+    def fits(p: int, n: int) -> bool:
+        if p == len(parts) or n == len(names):
+            return p == len(parts) and n == len(names)
+        name, part = names[n], parts[p]
+        if part == "**":
+            inside = name != "" and name[0] != "." and (fits(p, n + 1) or fits(p + 1, n + 1))
+            return inside or fits(p + 1, n)
+        if (
+            not fnmatchcase(name, part)
+            or (part and not name)
+            or (name.startswith(".") and not part.startswith("."))
+        ):
+            return False
+        return fits(p + 1, n + 1)
+
+    return fits(0, 0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TypedDict
 
-from .operation import Task
+from . import engine
+from .operation import Call, Nothing, Task
 
 
 class S3Access(TypedDict, total=False):
@@ -42,6 +44,7 @@ class RemoteTarget(TypedDict):
     state: RemoteState
     part: str
     path: str
+    read: bool
 
 
 class RemoteListing(TypedDict):
@@ -80,3 +83,12 @@ download: Task[list[RemoteTarget], None] = Task("download")
 list_bucket: Task[RemoteListing, list[RemoteObject]] = Task("list")
 download_folder: Task[RemoteFolder, None] = Task("folder")
 upload: Task[RemoteUpload, None] = Task("upload")
+close_idle: Call[Nothing, None] = Call("close_idle")
+
+
+def _before_fork() -> None:
+    if engine.is_loaded():  # a child would keep its connections open, which it cannot use
+        close_idle({})
+
+
+os.register_at_fork(before=_before_fork)

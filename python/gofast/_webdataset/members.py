@@ -194,7 +194,7 @@ def tar_file_expander(
         except Exception as error:
             if not handler(_named(error, url)):
                 return
-            if isinstance(error, errors.DamagedError):  # where tarfile would have ended
+            if isinstance(error, errors.GofastError):  # where tarfile would have ended, or the download did
                 yield {}
 
 

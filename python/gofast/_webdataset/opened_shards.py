@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, NamedTuple
 from urllib.parse import urlparse
 from urllib.request import url2pathname
@@ -21,6 +22,7 @@ from .sample_stages import Handler, reraise_exception
 
 _AHEAD, _MOST_AHEAD = 2, 16  # shards that are on their way while one is read
 _BYTES_AHEAD = 64 << 20  # of more than the first two
+_LINE = 64 << 20  # while more is to come of the shard that is read, the line has enough to do
 
 
 class _Coming(NamedTuple):
@@ -34,7 +36,7 @@ class _Coming(NamedTuple):
         if not is_url(url):
             return cls(url, None)
         try:
-            return cls(url, Downloads([url], budget, epoch))
+            return cls(url, Downloads([url], budget, epoch, read=True))
         except Exception as error:
             return cls(url, error)
 
@@ -46,12 +48,12 @@ class _Coming(NamedTuple):
         """Its bytes, where they are known."""
         return self.download.size if isinstance(self.download, Downloads) else 0
 
-    def open(self) -> IO[bytes]:
+    def open(self, ahead: Callable[[int], bool]) -> IO[bytes]:
         """Its bytes: of a path, of ``file:``, of a URL, or what a command of ``pipe:`` writes."""
         if isinstance(self.download, Exception):
             raise self.download
         if self.download is not None:
-            return _DownloadedShard(self.download)
+            return _DownloadedShard(self.download, ahead)
         if urlparse(self.url).scheme in ("", "file"):
             return open(_path(self.url), "rb")
         if urlparse(self.url).scheme == "pipe":
@@ -65,11 +67,11 @@ class _Coming(NamedTuple):
 
 
 class _DownloadedShard(io.BufferedReader):
-    """A shard's file, which stays in the cache until this is closed."""
+    """A shard's file, which may still come, and stays in the cache until this is closed."""
 
-    def __init__(self, download: Downloads) -> None:
+    def __init__(self, download: Downloads, ahead: Callable[[int], bool]) -> None:
         self._download = download
-        super().__init__(io.FileIO(download.result()[0]))
+        super().__init__(download.open(ahead))
 
     def close(self) -> None:
         if not self.closed:
@@ -94,20 +96,28 @@ def url_opener(
                 break
             coming.append(_Coming.of(shard["url"] if isinstance(shard, dict) else shard, budget, epoch))
 
+    def start(missing: int, size: int) -> bool:
+        """Starts the next ones, unless that much is missing of this one that they would take its line."""
+        if missing > _LINE:
+            return False
+        held = size
+        for i, each in enumerate(coming, 1):
+            if (i > _AHEAD and held > _BYTES_AHEAD) or not each.start(wait=i <= _AHEAD):
+                break  # a later one would take the room of this
+            held += each.size()
+        return True
+
     ask()
     try:
         while coming:
-            held = 0
-            for i, each in enumerate(coming):
-                if (i > _AHEAD and held > _BYTES_AHEAD) or not each.start(wait=i <= _AHEAD):
-                    break  # a later one would take the room of this
-                held += each.size()
             now = coming.popleft()
-            ahead = max(_AHEAD, min(_MOST_AHEAD, _BYTES_AHEAD // max(1, now.size())))
+            now.start(wait=True)
+            start(size := now.size(), size)
+            ahead = max(_AHEAD, min(_MOST_AHEAD, _BYTES_AHEAD // max(1, size)))
             ask()  # servers say what the next ones are while this one comes
             url = now.url
             try:
-                made = {"url": url, "stream": now.open()}
+                made = {"url": url, "stream": now.open(functools.partial(start, size=size))}
             except Exception as error:
                 if handler(error):
                     continue

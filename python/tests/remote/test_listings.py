@@ -59,6 +59,12 @@ def test_patterns_are_globs(store: Bucket, tmp_path: Path) -> None:
             assert [url.removeprefix(before) for url in url_files(before + pattern)] == want, pattern
 
 
+def test_many_stars_are_no_slower(store: Bucket) -> None:
+    store.put("/".join("abcdefghijklmnopqrstuvwxyz") + ".csv", b"")
+    with pytest.raises(errors.NotFoundError):
+        url_files("s3://bkt/" + "**/" * 12 + "*.tar")  # took minutes
+
+
 def test_files_of_a_pattern_are_those_of_the_disk(store: Bucket) -> None:
     for i in (10, 2, 1):
         store.put(f"train-{i}.csv", b"a,label\n%d,0\n" % i)

@@ -347,3 +347,21 @@ def test_where_and_how_much(web: Served, tmp_path: Path, monkeypatch: pytest.Mon
     gofast.downloads.keep(tmp_path / "file")
     with pytest.raises(errors.ReadError, match="the folder of downloads"):
         gofast.TableDataset(web.url + "t.csv", label="label")
+
+
+def test_a_fork_has_no_idle_connection(web: Served, kept: Path) -> None:
+    web.put(**{"t.csv": CSV})
+    local_files(web.url + "t.csv")
+
+    def connections() -> int:
+        port = f":{int(web.url.rsplit(':', 1)[1].strip('/')):04X}"
+        rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+        there = {f"socket:[{row[9]}]" for row in rows if row[2].endswith(port)}
+        own = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+        return sum(os.readlink(fd) in there for fd in own if os.path.exists(fd) or os.path.islink(fd))
+
+    assert connections() == 1
+    child = os.fork()
+    if child == 0:
+        os._exit(connections())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

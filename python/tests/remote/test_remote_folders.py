@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import signal
@@ -22,7 +23,7 @@ from torchvision.datasets import ImageFolder
 import gofast
 from buckets import Bucket, bucket
 from gofast import errors
-from gofast._core import remote_folders
+from gofast._core import remote_files, remote_folders
 from gofast._core.remote_files import local_files
 from gofast._core.remote_folders import local_folder
 from image_data import make_folder
@@ -90,6 +91,27 @@ def test_a_folder_in_a_bucket_is_that_of_the_disk(store: Bucket, photos: Path, k
     assert not [path for path in opened if path.startswith(str(kept)) and path.endswith("g")]
     store.put("train/Zoë/new.jpg", store.objects["train/Zoë/b.JPG"].content)
     assert len(gofast.ImageFolder("S3://bkt/train/")) == count + 1
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_list_of_urls_is_that_of_the_disk(
+    many: bool, store: Bucket, photos: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_files, "_MANY", 3 if many else 1000)
+    paths = [path for path, _ in ImageFolder(photos).samples][::-1]
+    want = gofast.ImageFiles(paths, transform=CROP)
+    urls = [f"s3://bkt/train/{os.path.relpath(path, photos)}" for path in paths]
+    for _ in range(2):
+        got = gofast.ImageFiles(urls, transform=CROP)
+        for i in range(len(paths)):
+            torch.manual_seed(i)
+            sample = got[i]
+            torch.manual_seed(i)
+            assert torch.equal(sample, want[i])
+    listed = sum(map(glob.has_magic, urls))
+    assert store.asked["GET object"] == 3 * len(paths) - 2 * listed  # what each is, twice, and each once
+    there = [path for path in kept.iterdir() if path.name != "lock"]
+    assert len(there) == (1 if many else len(paths))
 
 
 def test_other_schemes_are_fsspecs(photos: Path) -> None:
@@ -212,7 +234,7 @@ def test_the_budget_is_asked_before_the_first_download(
         gofast.ImageFolder("s3://bkt/train")
 
 
-def test_processes_share_it_and_a_killed_one_is_gone_on_with(store: Bucket, photos: Path) -> None:
+def test_processes_share_it_and_a_killed_one_is_gone_on_with(store: Bucket, photos: Path, kept: Path) -> None:
     count = len(ImageFolder(photos).samples)
     half, over = threading.Event(), threading.Event()
 
@@ -226,6 +248,8 @@ def test_processes_share_it_and_a_killed_one_is_gone_on_with(store: Bucket, phot
     child = subprocess.Popen([sys.executable, "-c", OPEN, "s3://bkt/train"])
     try:
         assert half.wait(60)
+        while not [path for path in kept.rglob("*.jpg") if path.is_file()]:
+            time.sleep(0.01)
         child.send_signal(signal.SIGKILL)
     finally:
         over.set()

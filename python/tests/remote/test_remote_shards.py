@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,93 @@ def test_samples_are_those_of_the_disk(workers: int, how: str | None, web: Serve
         assert labels(f"{web.url}{{0..4}}.tar", workers, how, cache_dir=str(tmp_path / "kept")) == want
     assert set(web.whole.values()) == {1}  # the second epoch read what is kept
     assert not [*(tmp_path / "kept").glob("*.part")]
+
+
+def large(web: Served) -> list[bytes]:
+    """A shard of 4 MB."""
+    contents = [random.randbytes(100_000) for _ in range(40)]
+    web.put(**{"large.tar": tar_bytes([{"bin": each} for each in contents])})
+    return contents
+
+
+def held(web: Served, over: threading.Event, behind: int = 2 << 20) -> None:
+    """The server sends what is behind some bytes later."""
+
+    def hold(request: Any, number: int) -> bool:
+        first = int(request.headers["Range"].partition("=")[2].partition("-")[0])
+        return first >= behind and not over.wait(60)
+
+    web.spoil = hold
+
+
+def test_a_shard_is_read_while_it_comes(web: Served, tmp_path: Path) -> None:
+    contents, over = large(web), threading.Event()
+    held(web, over)
+    data = wds.WebDataset(web.url + "large.tar", shardshuffle=False, cache_dir=str(tmp_path / "kept"))
+    samples = iter(data)
+    assert [next(samples)["bin"] for _ in range(15)] == contents[:15]
+    assert not [*(tmp_path / "kept").glob("*-large.tar")]
+    over.set()
+    assert [sample["bin"] for sample in samples] == contents[15:]
+    assert len([*(tmp_path / "kept").glob("*-large.tar")]) == 1
+    asked = web.asked["large.tar"]
+    assert [sample["bin"] for sample in data] == contents
+    assert web.asked["large.tar"] == asked + 1  # what it is: it is kept
+
+
+def test_a_fork_goes_on_with_a_shard_that_comes(web: Served, tmp_path: Path) -> None:
+    contents, over = large(web), threading.Event()
+    held(web, over)
+    kept = str(tmp_path / "kept")
+    samples = iter(wds.WebDataset(web.url + "large.tar", shardshuffle=False, cache_dir=kept))
+    next(samples)
+    child = os.fork()
+    if child == 0:
+        os._exit([sample["bin"] for sample in samples] != contents[1:])
+    over.set()
+    assert [sample["bin"] for sample in samples] == contents[1:]
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_shard_that_changes_while_it_is_read(stays: bool, web: Served, tmp_path: Path) -> None:
+    contents, over = large(web), threading.Event()
+    held(web, over)
+    handler = wds.ignore_and_continue if stays else wds.reraise_exception
+    urls = [web.url + "large.tar", web.url + "0.tar"]
+    data = wds.WebDataset(urls, shardshuffle=False, cache_dir=str(tmp_path / "kept"), handler=handler)
+    samples = iter(data)
+    assert next(samples)["bin"] == contents[0]
+    web.files["large.tar"] += b"more"
+    over.set()
+    if not stays:
+        with pytest.raises(errors.ChangedError, match=r"large\.tar.*another one"):
+            list(samples)
+        return
+    rest = [*samples]
+    assert [sample["cls"] for sample in rest[-6:]] == [b"%d" % i for i in range(6)]
+    assert [sample["bin"] for sample in rest[:-6]] == contents[1 : len(rest) - 5]
+    assert 6 <= len(rest) < 30  # what had come, and the other shard
+
+
+def test_a_shard_that_nobody_knows_is_read_when_it_is_there(web: Served, tmp_path: Path) -> None:
+    contents = large(web)
+    web.tags, cut = False, [*range(2)]
+
+    def spoil(request: Any, number: int) -> bool:
+        if number == 2:  # another one half of which came is no part of it
+            request.send_response(200)
+            request.send_header("Content-Length", str(len(web.files["large.tar"])))
+            request.end_headers()
+            request.wfile.write(b"x" * 3_000_000)
+            request.close_connection = True
+            cut.pop()
+        return number == 2
+
+    web.spoil = spoil
+    data = wds.WebDataset(web.url + "large.tar", shardshuffle=False, cache_dir=str(tmp_path / "kept"))
+    assert [sample["bin"] for sample in data] == contents
+    assert len(cut) == 1
 
 
 @pytest.mark.parametrize("small", [False, True])
@@ -89,6 +178,8 @@ def test_a_folder_of_downloads_that_goes_away_behind_an_opened_shard(web: Served
     data = wds.WebDataset(f"{web.url}0.tar", shardshuffle=False, cache_dir=str(tmp_path / "kept"))
     samples = iter(data)
     next(samples)
+    while [*(tmp_path / "kept").glob("*.part")]:
+        time.sleep(0.01)
     shutil.rmtree(tmp_path / "kept")
     assert len([*samples]) == 5
 

@@ -111,6 +111,8 @@ def test_a_bucket_of_moto(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         client.create_bucket(Bucket="bkt")
         client.put_object(Bucket="bkt", Key="a b/t.csv", Body=CSV)
         assert len(gofast.TableDataset("s3://bkt/a b/t.csv", label="label")) == 2
+        client.put_object(Bucket="bkt", Key="empty", Body=b"")
+        assert Path(local_files("s3://bkt/empty")).read_bytes() == b""
         client.put_object(Bucket="bkt", Key="a b/ä+.csv", Body=CSV)
         client.put_object(Bucket="bkt", Key="a b/in/t.csv", Body=CSV)
         assert [*url_files("s3://bkt/a b/*.csv")] == ["s3://bkt/a b/t.csv", "s3://bkt/a b/ä+.csv"]
