@@ -19,15 +19,16 @@ from .._lazy.array_images import SMALL, LazyArrayImage, untouched
 from .._lazy.chain import is_certain
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
-from .._lazy.patches import Own, Patches
+from .._lazy.patches import Kernels, Own, Patches
 from .._lazy.source import Source, SourceState
 from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
+from . import nearest_masks
 from .lazy_program import LazyProgram
 from .lazy_samples import LazySample, calculated, lazy_sample
-from .lazy_tv_images import NormalizeKernels
-from .pending_samples import MOST_BYTES, Pending
+from .lazy_tv_images import lazy_tv_image
+from .pending_samples import MOST_BYTES, Pending, flip_of
 from .sample_numbers import SampleNumbers
 
 _CHANNELS = {"RGB": 3, "L": 1}
@@ -37,6 +38,12 @@ _NOMINAL = 8  # a side of what a program is compiled for; its pictures say their
 
 class TensorConversion(LazyProgram):
     """Pictures of any size as tensors."""
+
+    def then(self, do: str, by: Any) -> LazyProgram | None:
+        """See Makes. A picture that is flipped first gives a flipped sample."""
+        if do == "flipped":
+            return None if flip_of(by) is None else self
+        return super().then(do, by)
 
     def shape_of(self, picture: Picture) -> tuple[int, ...]:
         """See Makes."""
@@ -146,6 +153,20 @@ def _normalized(own: Own) -> Own:
     return normalize
 
 
+def _normalized_kernel(own: Own) -> Own:
+    """v2's, of tensors and of tv_tensors.Image."""
+
+    @functools.wraps(own)
+    def normalize(image: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
+        made = None
+        if isinstance(image, LazySample) and inplace is False:
+            by = _numbers(mean), _numbers(std)
+            made = None if None in by else calculated("normalized", False, image, by)
+        return own(image, mean=mean, std=std, inplace=inplace) if made is None else made
+
+    return normalize
+
+
 def _numbers(values: Any) -> tuple[float, ...] | None:
     """Of a list, or of a tensor, as timm gives them."""
     if type(values) is torch.Tensor:
@@ -163,18 +184,22 @@ _places = Patches(
         f"{_V1}:pil_to_tensor": _bytes,
         f"{_V1}:normalize": _normalized,
         f"torchvision.transforms.v2.functional:pil_to_tensor:{_V1}": _bytes,
+        f"torchvision.transforms.v2.functional._type_conversion:pil_to_tensor:{_V1}": _bytes,
     }
 )
-_kernels = NormalizeKernels(_numbers)
+_kernels = Kernels("_misc", "normalize", "normalize_image", _normalized_kernel)
 
 
 def follow() -> None:
     """Lets what is imported by now make samples that wait."""
     if _places.follow():
-        _kernels.follow()
+        if _kernels.follow():
+            lazy_tv_image()
+        nearest_masks.kernels.follow()
 
 
 def leave() -> None:
     """Puts torchvision's functions back."""
     _places.leave()
     _kernels.leave()
+    nearest_masks.kernels.leave()

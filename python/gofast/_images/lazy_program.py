@@ -180,6 +180,7 @@ class LazyProgram(_Program[torch.Tensor]):
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
         self.alone = self.together = 0
         self.stacked, self.expected = False, ExpectedBatches()
+        self.since, self.group = 0, _MOST_WAITING
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
@@ -233,7 +234,7 @@ class LazyProgram(_Program[torch.Tensor]):
         """See Makes."""
         if do == "copied":
             return self
-        if self._ending is None or environment() is not None:
+        if self._ending is None or do == "flipped" or environment() is not None:
             return None
         if do != "normalized":
             return self._calculated(do, by)

@@ -14,7 +14,7 @@ import threading
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.utils import swap_tensors
@@ -22,7 +22,7 @@ from torch.utils import swap_tensors
 from .._core.native import Picture
 from .._lazy.source import Source
 from .._loader.sample_memory import empty_batch, in_place
-from .pending_samples import Held, Makes, Pending
+from .pending_samples import Held, Makes, Pending, flip_of
 from .pending_stacks import stack_later
 from .written_boxes import WrittenBox, box_bytes, box_of, write_boxes
 
@@ -57,11 +57,17 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
     """
 
     waits = True
+    kinds: ClassVar[dict[type, type[LazySample]]] = {}  # by the class that one stands for
     _pending: Pending
 
     def as_subclass(self, cls: Any) -> Any:
-        """Torch asks nobody: the view that it makes would keep this from becoming ordinary."""
-        return _ordinary(self).as_subclass(cls)
+        """Torch asks nobody: the view that it makes would keep this from becoming ordinary.
+
+        Both wait for the same memory instead.
+        """
+        kind = LazySample.kinds.get(cls)
+        made = None if kind is None else _shared(self, kind)
+        return _ordinary(self).as_subclass(cls) if made is None else made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What it becomes is pickled, also where it cannot become that."""
@@ -116,6 +122,8 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
                 return made
         elif func is torch.Tensor.__setitem__ and not kwargs and _written(*args):
             return None
+        elif func is torch.Tensor.requires_grad_ and not kwargs and args[1:] == (False,):
+            return args[0]
         given = args, kwargs
         args, kwargs = _each(args, _ordinary), _each(kwargs, _ordinary)
         # What lies where nobody looks for tensors, or cannot be swapped, goes on to __torch_dispatch__.
@@ -143,6 +151,7 @@ def _each(value: Any, do: Callable[[LazySample], Any]) -> Any:
 
 LazySample.__name__ = LazySample.__qualname__ = "Tensor"  # messages of Python's name a class
 LazySample.__module__ = "torch"
+LazySample.kinds[torch.Tensor] = LazySample
 
 
 def _value(sample: LazySample) -> torch.Tensor:
@@ -185,14 +194,16 @@ def _ordinary(sample: LazySample) -> torch.Tensor:
         if not isinstance(sample, LazySample):  # another thread was faster
             return sample
         pending = sample._pending
-        value, own = sample._as_seen(pending.make()), vars(sample).copy()
+        value, own = pending.make(), vars(sample).copy()
+        alias = value.as_subclass(torch.Tensor) if pending.shared else value
         del own["_pending"]
         try:
             with torch._C.DisableTorchFunctionSubclass():
-                swap_tensors(sample, value)  # type: ignore[no-untyped-call]
+                swap_tensors(sample, sample._as_seen(alias))  # type: ignore[no-untyped-call]
         except RuntimeError:
-            return value
-        pending.value = None  # no reference circle
+            return sample._as_seen(value)
+        if not pending.shared:
+            pending.value = None  # no reference circle
         vars(sample).update(own)
         return sample
 
@@ -303,18 +314,32 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
     if pending is None or torch.is_inference_mode_enabled():
         return None
     program = pending.program.then(do, by)
-    if program is None or pending.boxes or (in_place and program.dtype is not pending.program.dtype):
+    if program is None or pending.boxes:
+        return None
+    if in_place and (pending.shared or program.dtype is not pending.program.dtype):
         return None
     with _lock:
         if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
             return None  # another thread was faster
-        if program is pending.program and do != "copied":
+        if program is pending.program and do not in ("copied", "flipped"):
             return sample
         if not in_place:
             pending.used = True
-            return _sample(pending.then(program), type(sample))
+            turn = flip_of(by) if do == "flipped" else None
+            return _sample(pending.then(program, turn), type(sample))
         sample._pending = pending.then(program)
+        Pending.begin(program)
     return sample
+
+
+def _shared(sample: LazySample, kind: type[LazySample]) -> LazySample | None:
+    """The same as another class, which has the same memory; None where it is no lazy sample any more."""
+    with _lock:
+        if not isinstance(sample, LazySample) or torch.is_inference_mode_enabled():
+            return None
+        pending = sample._pending
+        pending.shared = True
+        return _tensor(pending, kind)
 
 
 def _written(sample: Any, index: Any, by: Any) -> bool:
@@ -340,6 +365,8 @@ _ARITHMETIC: dict[Any, tuple[str, bool]] = {
     torch.Tensor.float: ("floated", False),
     torch.Tensor.clone: ("copied", False),
     torch.clone: ("copied", False),
+    torch.Tensor.flip: ("flipped", False),
+    torch.flip: ("flipped", False),
     torch.Tensor.mul: ("multiplied", False),
     torch.Tensor.mul_: ("multiplied", True),
     torch.Tensor.div: ("divided", False),
@@ -382,11 +409,16 @@ def lazy_sample(
 
 
 def _sample(pending: Pending, kind: type[LazySample] = LazySample) -> LazySample:
+    sample = _tensor(pending, kind)
+    with _lock:
+        Pending.begin(pending.program)
+    return sample
+
+
+def _tensor(pending: Pending, kind: type[LazySample]) -> LazySample:
     make: Any = torch.Tensor._make_wrapper_subclass
     program, picture = pending.program, pending.picture
     shape, strides = program.shape_of(picture), program.strides_of(picture)
     sample: LazySample = make(kind, shape, strides=strides, dtype=program.dtype, device="cpu")
     sample._pending = pending
-    with _lock:
-        Pending.begin(program)
     return sample

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import functools
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from .._lazy.patches import Own
-from .lazy_samples import LazySample, calculated
-
-_MODULE = "torchvision.transforms.v2.functional._misc"
+from .lazy_samples import LazySample
 
 
 @functools.cache
@@ -55,50 +50,5 @@ def lazy_tv_image() -> type[LazySample]:
     LazyTVImage.__name__ = LazyTVImage.__qualname__ = "Image"
     LazyTVImage.__module__ = image.__module__
     made: type[LazySample] = LazyTVImage
+    LazySample.kinds[image] = made
     return made
-
-
-class NormalizeKernels:
-    """v2's normalize of tensors and of tv_tensors.Image: of a sample that waits it gives another one.
-
-    Args:
-        numbers: what a mean or a standard deviation comes to; None: torchvision says what is wrong.
-    """
-
-    def __init__(self, numbers: Callable[[Any], tuple[float, ...] | None]) -> None:
-        self._numbers = numbers
-        self._own: dict[type, Own] = {}
-
-    def follow(self) -> None:
-        """Puts these where torchvision's are, once v2 is imported."""
-        kernels = _kernels()
-        for kind, own in kernels.items():
-            if own.__name__ == "normalize_image" and own.__module__ == _MODULE and kind not in self._own:
-                self._own[kind] = own
-                kernels[kind] = self._wrapped(own)
-
-    def leave(self) -> None:
-        """Puts torchvision's back."""
-        kernels = _kernels()
-        for kind, own in self._own.items():
-            if getattr(kernels.get(kind), "__wrapped__", None) is own:
-                kernels[kind] = own
-        self._own.clear()
-
-    def _wrapped(self, own: Own) -> Own:
-        @functools.wraps(own)
-        def normalize(image: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
-            made = None
-            if isinstance(image, LazySample) and inplace is False:
-                by = self._numbers(mean), self._numbers(std)
-                made = None if None in by else calculated("normalized", False, image, by)
-            return own(image, mean=mean, std=std, inplace=inplace) if made is None else made
-
-        return normalize
-
-
-def _kernels() -> dict[type, Own]:
-    """By type; none where v2 is not imported, or does not say so."""
-    home, v2 = sys.modules.get("torchvision.transforms.v2.functional._utils"), sys.modules.get(_MODULE)
-    kernels = getattr(home, "_KERNEL_REGISTRY", {}).get(getattr(v2, "normalize", None), {})
-    return kernels if isinstance(kernels, dict) else {}

@@ -15,12 +15,13 @@ import torch
 from .. import errors
 from .._core import codecs, engine, native
 from .._core.native import Picture
+from .._lazy.chain import turn
 from .._lazy.source import ANY_PIXELS, Source, pass_order
 from .._loader.sample_memory import in_place
 from .expected_batches import ExpectedBatches, Row
 from .written_boxes import WrittenBox, write_boxes
 
-_BEGUN = 4  # samples that wait, beside the latest: so many are begun together
+_BEGUN = 4  # samples that wait, beside the latest: so many are begun together. One by one, they take 5 % more
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
 
@@ -32,6 +33,8 @@ class Makes(Protocol):
         dtype: of a sample.
         together: how many were made with others; alone: one by one.
         stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
+        since: how many were made, or wait, since somebody looked at one.
+        group: how many wait for the first look at one, beside the latest.
         expected: batches of them that somebody will stack.
     """
 
@@ -40,6 +43,8 @@ class Makes(Protocol):
     together: int
     alone: int
     stacked: bool
+    since: int
+    group: int
     expected: ExpectedBatches
 
     def has_helpers(self) -> bool:
@@ -80,6 +85,15 @@ class Makes(Protocol):
 
     def then(self, do: str, by: Any) -> Makes | None:
         """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
+
+
+_FLIPS = {-1: 0, 2: 0, -2: 1, 1: 1}  # by the dimension: FLIP_LEFT_RIGHT and FLIP_TOP_BOTTOM
+
+
+def flip_of(dims: Any) -> int | None:
+    """Pillow's method that does what torch.flip does to a sample; None: none does."""
+    (dim,) = dims if type(dims) in (tuple, list) and len(dims) == 1 else (dims,)
+    return _FLIPS.get(dim) if type(dim) is int else None
 
 
 def failed() -> errors.EngineError:
@@ -229,11 +243,12 @@ class Pending:
         row: its place is that of an expected batch.
         making: who makes it now, there.
         used: it was made as part of a batch, or another sample was made of it: no other waits for it.
+        shared: several tensors are it, of different classes.
     """
 
     __slots__ = (
         "__weakref__", "boxes", "held", "making", "number", "place", "program", "record", "recorded", "row",
-        "used", "value",
+        "shared", "used", "value",
     )  # fmt: skip
 
     waiting = 0  # bytes of all that wait
@@ -244,12 +259,13 @@ class Pending:
         self.program, self.held, self.recorded, self.record = program, held, recorded, record
         self.value: torch.Tensor | None = None
         self.boxes: tuple[WrittenBox, ...] = ()
-        self.used = False
+        self.used = self.shared = False
         self.place: torch.Tensor | None = None
         self.making: Making | None = None
         self.row: Row | None = None
         self.number = program.expected.number()
         program.waiting.append(weakref.ref(self))
+        program.since += 1
 
     @property
     def picture(self) -> Picture:
@@ -267,7 +283,7 @@ class Pending:
             return
         if (made := waiting[-1]()) is not None and made.held is not None and made.held.whole:
             Held.begin([made.held])
-        if len(waiting) % (_BEGUN + 1):
+        if len(waiting) % (min(_BEGUN, program.group) + 1):
             return
         latest = waiting.pop()
         each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
@@ -323,9 +339,13 @@ class Pending:
         """Whether something else may still become of it."""
         return self.value is None and self.making is None
 
-    def then(self, program: Makes) -> Pending:
-        """What another program makes of the same, in its place if it fits."""
-        made = Pending(program, self.held, self.recorded, self.record)
+    def then(self, program: Makes, flip: int | None = None) -> Pending:
+        """What another program makes of the same, in its place if it fits; of the picture flipped first."""
+        recorded = self.recorded
+        if flip is not None:
+            chain, *size = recorded
+            recorded = chain + turn(flip), *size
+        made = Pending(program, self.held, recorded, self.record)
         if program.dtype is self.program.dtype:
             made.place, self.place = self.place, None
         else:
@@ -371,23 +391,37 @@ class Pending:
         return True
 
     def make(self) -> torch.Tensor:
-        """The sample, in memory of its own."""
+        """The sample, in memory of its own. Others that wait are made with it, or while threads make it."""
+        self._looked()
         with torch.inference_mode(False):  # in which somebody else's sample must not be made
-            if self.value is None and not self.end():
-                self._make()
+            if self.value is None:
+                if self.making is not None and self.making.is_here():
+                    self._make([])
+                if not self.end():
+                    self._make([self])
             assert self.value is not None
             self.value = self.program.by_itself(self.value)
         return self.value
 
-    def _make(self) -> None:
-        others = [] if self.used or not self.program.has_helpers() else self._others()
-        group = [self, *others]
-        Held.decode(one.held for one in group)
-        if not others:
-            self.program.alone += 1
-            self.keep(self.program.finish(self.picture, self.record))
+    def _looked(self) -> None:
+        """Learns how many wait for a look: of two, one is begun before anybody looks."""
+        program = self.program
+        if program.since:
+            program.group, program.since = max(1, program.since - 1), 0
+
+    def _make(self, group: list[Pending]) -> None:
+        """Makes these, and others that wait."""
+        program = self.program
+        if not self.used and program.has_helpers():
+            group = [*group, *self._others()]
+        if not group:
             return
-        made = self.program.finish_each([one.picture for one in group], [one.record for one in group])
+        Held.decode(one.held for one in group)
+        if group == [self]:
+            program.alone += 1
+            self.keep(program.finish(self.picture, self.record))
+            return
+        made = program.finish_each([one.picture for one in group], [one.record for one in group])
         for one, value in zip(group, made, strict=True):
             one.keep(value)
 

@@ -67,6 +67,45 @@ class Patches:
             self._seen = 0
 
 
+class Kernels:
+    """Kernels of torchvision's v2 for some types, which are wrapped once it is imported.
+
+    Args:
+        module: where the functional is, and its kernel: behind "torchvision.transforms.v2.functional.".
+        functional, kernel: their names.
+        maker: makes the wrapper of a kernel.
+    """
+
+    def __init__(self, module: str, functional: str, kernel: str, maker: Callable[[Own], Own]) -> None:
+        self._module, self._functional, self._kernel = _FUNCTIONAL + module, functional, kernel
+        self._maker = maker
+        self._own: dict[type, Own] = {}
+
+    def _registered(self) -> dict[type, Own]:
+        """By type; none where v2 is not imported, or does not say so."""
+        home, v2 = sys.modules.get(_FUNCTIONAL + "_utils"), sys.modules.get(self._module)
+        kernels = getattr(home, "_KERNEL_REGISTRY", {}).get(getattr(v2, self._functional, None), {})
+        return kernels if isinstance(kernels, dict) else {}
+
+    def follow(self) -> bool:
+        """Puts these where torchvision's are. Whether there are any."""
+        kernels = self._registered()
+        for kind, own in kernels.items():
+            if (own.__name__, own.__module__) == (self._kernel, self._module) and kind not in self._own:
+                self._own[kind] = own
+                kernels[kind] = self._maker(own)
+        return bool(kernels)
+
+    def leave(self) -> None:
+        """Puts torchvision's back."""
+        kernels = self._registered()
+        for kind, own in self._own.items():
+            if getattr(kernels.get(kind), "__wrapped__", None) is own:
+                kernels[kind] = own
+        self._own.clear()
+
+
+_FUNCTIONAL = "torchvision.transforms.v2.functional."
 _all: weakref.WeakSet[Patches] = weakref.WeakSet()
 
 

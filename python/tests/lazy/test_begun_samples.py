@@ -19,9 +19,11 @@ import torchvision.transforms as T
 import torchvision.transforms.functional as F
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
+from torchvision.transforms import v2
 
 import gofast
 from gofast._core import codecs, engine
+from gofast._images import conversions
 from gofast._images.lazy_samples import LazySample
 from gofast._images.pending_samples import Making, Pending
 from gofast._loader.sample_memory import SampleMemory
@@ -273,3 +275,33 @@ def test_epochs_are_torchs(files: list[Path], keep: bool, size: int, monkeypatch
     assert difference(*kept) == ""
     if not keep:
         assert len(placed) >= 4 and placed.count(False) <= 2, "no batch but the first is a copy"
+
+
+@pytest.mark.parametrize("first", [v2.PILToTensor(), v2.ToImage()])
+def test_of_batches_of_two_the_first_is_begun(first: Any, files: list[Path]) -> None:
+    """Others than Compose's samples lie with their channels last, and are divided in place."""
+    steps = v2.Compose([v2.RandomHorizontalFlip(), first, v2.ToDtype(torch.float32, True)])
+    conversions._conversions.clear()
+    made = list[Any]()
+    for i in range(0, N, 2):
+        torch.manual_seed(i)
+        rows = [steps(gofast.open(path).convert("RGB"), {"a": 1})[0] for path in files[i : i + 2]]
+        assert all(isinstance(row, LazySample) for row in rows)
+        assert [row._pending.making is not None for row in rows] == [i > 0, False]
+        made += [row.data_ptr() and row for row in rows]
+    theirs = list[Any]()
+    for i in range(0, N, 2):
+        torch.manual_seed(i)
+        theirs += [steps(Image.open(path).convert("RGB"), {"a": 1})[0] for path in files[i : i + 2]]
+    assert difference(made, theirs) == ""
+
+
+def test_a_look_at_one_that_is_begun_makes_the_others_meanwhile(files: list[Path]) -> None:
+    conversions._conversions.clear()
+    rows = [F.to_tensor(gofast.open(path).convert("RGB")) for path in files[:7]]
+    assert begun(rows) == 4
+    program = rows[0]._pending.program
+    assert difference(rows[0] + 0, F.to_tensor(Image.open(files[0]).convert("RGB"))) == ""
+    assert (program.alone, program.together) == (0, 7)
+    assert all(row._pending.value is not None for row in rows[4:])
+    assert difference(rows, [F.to_tensor(Image.open(path).convert("RGB")) for path in files[:7]]) == ""

@@ -112,6 +112,14 @@ WAIT: dict[str, Callable[[Any], Any]] = {
     "a clone's original": then(to_tensor, cloned, lambda both: both[0]),
     "normalize, of a Compose": then(T.Compose([T.Resize((20, 24)), T.ToTensor()]), T.Normalize(MEAN, STD)),
     "erased": then(to_tensor, T.Normalize(MEAN, STD), T.RandomErasing(1.0)),
+    "flipped": then(to_tensor, T.Normalize(MEAN, STD), lambda x: F.vflip(F.hflip(x))),
+    "flipped bytes": then(to_bytes, lambda x: torch.flip(x, [2]).flip((-2,)).flip(1)),
+    "v2's flips": then(v2.PILToTensor(), v2.RandomHorizontalFlip(1.0), v2.RandomVerticalFlip(1.0)),
+    "a flip's original": then(to_bytes, lambda x: (x, x.flip(-1).float()), lambda both: both[0]),
+    "no gradient": then(to_tensor, lambda x: x.requires_grad_(False)),
+    "pure": then(
+        v2.ToImage(), v2.RandomHorizontalFlip(1.0), v2.ToDtype(torch.float32, True), v2.ToPureTensor()
+    ),
 }
 # What torch does at once, or refuses.
 LOOK: dict[str, Callable[[Any], Any]] = {
@@ -151,6 +159,14 @@ LOOK: dict[str, Callable[[Any], Any]] = {
     "filled by type": then(v2.PILToTensor(), v2.Pad(2, fill={torch.Tensor: 7, "others": 0})),
     "v2's image": then(v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)),
     "type": then(to_tensor, lambda x: ({torch.Tensor: 1}.get(type(x)), x + 0)),
+    "flipped by two": then(to_tensor, lambda x: x.flip((1, 2))),
+    "flipped, of a Compose": then(T.Compose([T.Resize((20, 24)), T.ToTensor()]), F.hflip),
+    "flipped channels": then(to_bytes, lambda x: x.flip(0)),
+    "flipped far": then(to_bytes, lambda x: x.flip(3)),
+    "flipped by nothing": then(to_bytes, lambda x: x.flip(())),
+    "flipped by true": then(to_bytes, lambda x: x.flip(True)),
+    "flipped erased": then(to_tensor, T.RandomErasing(1.0), lambda x: x.flip(-1)),
+    "a gradient": then(to_tensor, lambda x: x.requires_grad_()),
 }
 
 

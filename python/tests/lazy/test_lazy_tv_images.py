@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,81 @@ def test_a_class_of_ones_own_in_a_compose(files: list[Path]) -> None:
         states.append((torch.get_rng_state(), random.getstate()))
     assert difference(*batches) == ""
     assert difference(*states) == ""
+
+
+REFERENCES = v2.Compose(
+    [
+        v2.ToImage(),
+        v2.RandomHorizontalFlip(0.5),
+        v2.ToDtype(torch.float32, scale=True),
+        v2.SanitizeBoundingBoxes(),
+    ]
+)
+
+
+@pytest.mark.parametrize("steps", [[v2.ToPureTensor()], [v2.Normalize(MEAN, STD), v2.ToPureTensor()], []])
+def test_pictures_with_boxes(steps: list[Any], files: list[Path]) -> None:
+    """As torchvision's references for detection: pictures wait, boxes are torchvision's."""
+    transform, results, states = v2.Compose([*REFERENCES.transforms, *steps]), list[Any](), list[Any]()
+    for ours in (True, False):
+        torch.manual_seed(5)
+        rows = []
+        for path in files * 3:
+            picture = opened(path, ours)
+            corners = [[1.0, 2.0, 30.0, 20.0], [3.0, 3.0, 3.0, 9.0]]
+            boxes = tv_tensors.BoundingBoxes(corners, format="XYXY", canvas_size=picture.size[::-1])
+            rows.append(transform(picture, {"boxes": boxes, "labels": torch.tensor([1, 2])}))
+        assert all(isinstance(x, LazySample) is ours for x, _ in rows)
+        results.append(rows)
+        states.append(torch.get_rng_state())
+    assert difference(*results) == ""
+    assert difference(*states) == ""
+
+
+ALIASES: dict[str, Callable[[Any], Any]] = {
+    "as a tensor": lambda x: x.as_subclass(torch.Tensor),
+    "pure": v2.ToPureTensor(),
+    "an image of it": lambda x: tv_tensors.Image(x.as_subclass(torch.Tensor)),
+    "wrapped": lambda x: tv_tensors.wrap(x.as_subclass(torch.Tensor), like=x),
+}
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "in place": lambda x: x.sub_(0.25),
+    "written": lambda x: x.__setitem__(np.s_[:, 1:4, 2:5], 0.5),
+    "normalized": lambda x: T.functional.normalize(x, MEAN, STD, inplace=True),
+    "through numpy": lambda x: np.asarray(x).fill(0.5),
+    "not at all": lambda x: x + 1,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("first", [False, True])
+def test_both_have_the_same_memory(first: bool, alias: str, change: str, files: list[Path]) -> None:
+    """What is done to one is seen in the other, whichever was looked at first."""
+    results = list[Any]()
+    for ours in (True, False):
+        x = image(files[0], ours)
+        y = ALIASES[alias](x)
+        assert isinstance(y, LazySample) is ours
+        changed, other = (x, y) if first else (y, x)
+        CHANGES[change](changed)
+        batch = torch.stack([changed, changed]) if change == "not at all" else None
+        results.append((x, y, x.data_ptr() == y.data_ptr(), batch))
+        CHANGES["in place"](other)
+        assert x.data_ptr() == y.data_ptr()
+    assert difference(*results) == ""
+
+
+def test_one_with_an_alias_that_is_referred_to_weakly(files: list[Path]) -> None:
+    """Its numbers change; another shape has nowhere to be."""
+    x = image(files[0]).as_subclass(torch.Tensor)
+    y = x.as_subclass(tv_tensors.Image)
+    reference = weakref.ref(x)
+    x[0] = 3
+    assert float(y[0].mean()) == 3.0 and type(y) is tv_tensors.Image
+    assert x.data_ptr() == y.data_ptr() and reference() is x
+    with pytest.raises(RuntimeError, match="weak reference"):
+        x.unsqueeze_(0)
 
 
 @pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")
