@@ -21,7 +21,7 @@ from .. import errors
 from .._core.processor_time import Spent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling
-from .native_dataset import surroundings
+from .native_dataset import FORGETFUL, surroundings
 from .order import begin
 from .recent_batches import Between, RecentBatches
 from .resume import Then, put, warn_of_draws
@@ -318,7 +318,9 @@ class CountedWhole(_BaseDataLoaderIter):
 
 
 def is_stateful(value: Any) -> bool:
-    """Whether it tells where it stands, as torchdata's do."""
+    """Whether it tells where it stands, as torchdata's do, and forgets nothing."""
+    if any(known(value) for known in FORGETFUL):
+        return False
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
 
 
