@@ -86,7 +86,9 @@ def _mds(told: Any, folder: str) -> list[tuple[str, int]]:
         if shard["compression"] and not os.path.exists(os.path.join(folder, name)):
             packed = shard["zip_data"]["basename"]
             if not packed.endswith(_PACKED):
-                said = f"the shard {name!r} is compressed ({shard['compression']!r:.40}), and not unpacked here"
+                said = (
+                    f"the shard {name!r} is compressed ({shard['compression']!r:.40}), and not unpacked here"
+                )
                 raise NotImplementedError(f"{said}; {', '.join(_PACKED)} are read")
             name = packed
         elif name.endswith(_PACKED):

@@ -184,7 +184,9 @@ class TFRecordIndex:
             UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/mds.go``.
         """
         names = list(dict.fromkeys(features))
-        made = cls._made(RecordsOptions(shards.paths, names, shards.compression, None, shards.form, leaves=shards.leaves))
+        made = cls._made(
+            RecordsOptions(shards.paths, names, shards.compression, None, shards.form, leaves=shards.leaves)
+        )
         for path, samples, file in zip(shards.paths, shards.samples, made._schema["files"], strict=True):
             if file["records"] != samples:
                 said = f"{path}: it has {many(file['records'], 'sample')}, and index.json says {samples}"
