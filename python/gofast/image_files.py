@@ -362,7 +362,7 @@ class ImageFiles(VisionDataset):
             gofast.errors.DamagedError: a shard or the index is not what it says.
             gofast.errors.UnsupportedError: a shard is compressed by Brotli or Snappy, or a column
                 encoded otherwise.
-            gofast.errors.LimitError: the content of compressed shards needs more than a quarter of the memory.
+            gofast.errors.LimitError: compressed shards hold more than a quarter of the memory.
             gofast.errors.SchemaError: no such column, or a text that is not UTF-8.
             gofast.errors.MissingValueError: some shards lack a column.
             gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.

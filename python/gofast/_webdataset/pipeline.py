@@ -67,7 +67,7 @@ class DataPipeline(IterableDataset[Any]):
     def _place(self) -> dict[str, Any] | None:
         """Where the latest iterator stands, in a worker process. The loader asks for it behind each batch."""
         latest = self._latest()
-        return None if latest is None else latest.state_dict()
+        return None if latest is None else latest.place()
 
     def _begin_at(self, state: dict[str, Any] | None, begun: dict[int, dict[str, Any]]) -> None:
         """The next iterator goes on from there; None: it begins as one of which `_begun` told."""
@@ -75,6 +75,8 @@ class DataPipeline(IterableDataset[Any]):
         self._from = state
 
     def _begun(self) -> dict[int, dict[str, Any]]:
+        """With what stages begin, in the process whose user asks for a state."""
+        self._pass().warn()
         return begun_stages(self.pipeline)
 
     def __getstate__(self) -> dict[str, Any]:

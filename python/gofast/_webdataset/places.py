@@ -78,6 +78,12 @@ class PlacedPass:
         drawing = [f.rng for f in self._stages if isinstance(f, Shuffling) and f.rng is not None]
         return "stages share a generator" if len({*map(id, drawing)}) < len(drawing) else None
 
+    def warn(self) -> None:
+        """Warns where samples have no places."""
+        if self.why is not None:
+            said = f"{self.why}: what this pipeline has given is made again, and dropped, where it goes on"
+            warn(said, once="webdataset: places")
+
     def __iter__(self) -> Iterator[Any]:
         state = self._from
         data: Any = None
@@ -266,12 +272,15 @@ class PipelineRun:
 
     def state_dict(self) -> dict[str, Any]:
         """Where it stands: behind what was given last."""
+        if self._now is not None:
+            self._now.warn()
+        return self.place()
+
+    def place(self) -> dict[str, Any]:
+        """The same, where nobody is told of it."""
         now = self._now
         if now is None:
             return self._from
-        if now.why is not None:
-            said = f"{now.why}: what this pipeline has given is made again, and dropped, where it goes on"
-            warn(said, once="webdataset: places")
         places = {"number": self._number, "given": self._given, "first": self._first}
         return {**places, "pass": now.state(), "begun": self._begun, "then": None}
 

@@ -247,9 +247,11 @@ def test_other_shards_are_refused(shards: str, tmp_path: Path) -> None:
         next(iter(again))
 
 
-def test_a_users_own_stage_is_named(shards: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_users_own_stage_is_named(workers: int, shards: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a state is asked for, and not before."""
     monkeypatch.setattr("gofast._core.warn._said", set[str]())
-    loader = loader_of("user's own stage", shards, 0)
+    loader = loader_of("user's own stage", shards, workers)
     iterator = iter(loader)
     next(iterator)
     with pytest.warns(errors.GofastWarning, match="pairs.*may hold samples.*made again"):
