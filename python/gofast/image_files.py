@@ -349,8 +349,8 @@ class ImageFiles(VisionDataset):
         ``paths`` call samples ``file[0]``, ``file[1]`` and so on.
 
         Args:
-            root: a folder with shards on this machine, or its ``index.json``. Compressed ones must lie there
-                unpacked.
+            root: a folder with shards on this machine, or its ``index.json``. Compressed ones (zstd, gz, bz2)
+                are unpacked into memory, unless they lie there unpacked.
             image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``.
             label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
                 (``str``); None: there are none.
@@ -360,7 +360,9 @@ class ImageFiles(VisionDataset):
 
         Raises:
             gofast.errors.DamagedError: a shard or the index is not what it says.
-            gofast.errors.UnsupportedError: a shard is compressed, or a column encoded otherwise.
+            gofast.errors.UnsupportedError: a shard is compressed by Brotli or Snappy, or a column
+                encoded otherwise.
+            gofast.errors.LimitError: compressed shards hold more than a quarter of the memory.
             gofast.errors.SchemaError: no such column, or a text that is not UTF-8.
             gofast.errors.MissingValueError: some shards lack a column.
             gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.

@@ -9,7 +9,8 @@ again. This module puts the engine back into what they built:
     class Trainer(gofast.integrations.TrainerMixin, transformers.Trainer):
         pass
 
-Nothing is patched, and neither package is imported here.
+Nothing is patched, and neither package is imported here. `StreamingSampler` is the order of
+mosaicml-streaming, whose shards :meth:`gofast.ImageFiles.from_mds` reads.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from ._core.reason import Reason
 from ._loader.batch_source import BatchSource
 from ._loader.native_dataset import resolve
 from ._loader.order import samplers_in
+from ._loader.streaming_order import StreamingSampler
 from .errors import OptionError
 from .loader import DataLoader
 
-__all__ = ["TrainerMixin", "keep"]
+__all__ = ["StreamingSampler", "TrainerMixin", "keep"]
 
 L = TypeVar("L")
 

@@ -19,6 +19,9 @@ import (
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
+// Suffix as the compression: that of a name's end, which is "zstd", "gz", "bz2", or of a file that is not compressed.
+const Suffix = "suffix"
+
 // Version is the version of the index's layout.
 const Version = 3
 
@@ -26,7 +29,7 @@ const Version = 3
 type Options struct {
 	Paths       []string `json:"paths"`
 	Features    []string `json:"features"`    // names; null: all
-	Compression string   `json:"compression"` // of whole files: "", "gzip" or "zlib"
+	Compression string   `json:"compression"` // of whole files: "", "gzip", "zlib", or Suffix: their names say it
 	Form        string   `json:"form"`        // of the files: "", TFRecord, Tar, Table, MDS or LitData
 	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
@@ -158,11 +161,15 @@ func (o *Options) open(ctx context.Context, d *draft) (fresh bool, objects []sou
 		}
 	}()
 	err = pool.Each(ctx, o.Threads, len(o.Paths), func(ctx context.Context, i int) (err error) {
-		if o.Compression == "" {
+		compression := o.Compression
+		if compression == Suffix {
+			compression = bySuffix(o.Paths[i])
+		}
+		if compression == "" {
 			objects[i], err = source.OpenLocal(o.Paths[i])
 			return err
 		}
-		held[i], err = inflated(ctx, o.Paths[i], o.Compression, o.memory)
+		held[i], err = inflated(ctx, o.Paths[i], compression, o.memory)
 		objects[i] = held[i]
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 
 	"github.com/klauspost/compress/zlib"
 	"golang.org/x/sys/unix"
@@ -48,6 +49,12 @@ func inflated(ctx context.Context, path, compression string, memory *budget) (ma
 	switch compression {
 	case "gzip":
 		from, err = source.OpenStream(f, source.Gzip, 0)
+	case "zstd":
+		from, err = source.OpenStream(f, source.Zstd, memory.left.Load())
+	case "bzip2":
+		from, err = source.OpenStream(f, source.Bzip2, 0)
+	case "plain":
+		from, err = source.OpenStream(f, source.Plain, 0)
 	case "zlib":
 		from, err = zlib.NewReader(packed)
 	default:
@@ -91,6 +98,15 @@ func (c *content) fill(ctx context.Context, from io.Reader, memory *budget) erro
 		}
 	}
 	return nil
+}
+
+// bySuffix is the compression of a shard that is called as mosaicml-streaming calls it. Those beside it that are not
+// compressed are held like it: pictures come from memory or from files, and not from both.
+func bySuffix(path string) string {
+	if found := map[string]string{".zstd": "zstd", ".gz": "gzip", ".bz2": "bzip2"}[filepath.Ext(path)]; found != "" {
+		return found
+	}
+	return "plain"
 }
 
 // move gives it a place in a draft.

@@ -13,6 +13,7 @@ from .tfrecord_operations import Leaf
 
 ShardsForm = Literal["mds", "litdata"]
 _MOST = 1 << 30  # bytes of an index
+_PACKED = (".zstd", ".gz", ".bz2")  # as `streaming` calls compressed shards; ".br" and ".snappy" are not read
 
 
 class Shards(NamedTuple):
@@ -21,12 +22,14 @@ class Shards(NamedTuple):
     Attributes:
         paths, samples: of each.
         leaves: the columns of litData's; MDS shards say them themselves.
+        compression: "suffix": some are compressed, as the ends of their names say; "": none.
     """
 
     form: ShardsForm
     paths: list[str]
     samples: list[int]
     leaves: list[Leaf]
+    compression: Literal["", "suffix"] = ""
 
 
 def shards_of(path: str, form: ShardsForm) -> Shards:
@@ -68,20 +71,30 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
     if not listed:
         raise errors.NotFoundError(f"{path}: it lists no shard").at(path=path)
     paths = [os.path.join(folder, name) for name, _ in listed]
-    return Shards(form, paths, [samples for _, samples in listed], leaves)
+    packed = form == "mds" and any(path.endswith(_PACKED) for path in paths)
+    return Shards(form, paths, [samples for _, samples in listed], leaves, "suffix" if packed else "")
 
 
 def _mds(told: Any, folder: str) -> list[tuple[str, int]]:
     if told["version"] != 2:
         raise NotImplementedError(f"version {told['version']!r:.40}; 2 is read")
+    listed = []
     for shard in told["shards"]:
         if shard["format"] != "mds":
             raise NotImplementedError(f"shards of format {shard['format']!r:.40}; mds is read")
         name = shard["raw_data"]["basename"]
         if shard["compression"] and not os.path.exists(os.path.join(folder, name)):
-            said = f"the shard {name!r} is compressed ({shard['compression']!r:.40}), and not unpacked here"
-            raise NotImplementedError(said)
-    return [(shard["raw_data"]["basename"], shard["samples"]) for shard in told["shards"]]
+            packed = shard["zip_data"]["basename"]
+            if not packed.endswith(_PACKED):
+                said = (
+                    f"the shard {name!r} is compressed ({shard['compression']!r:.40}), and not unpacked here"
+                )
+                raise NotImplementedError(f"{said}; {', '.join(_PACKED)} are read")
+            name = packed
+        elif name.endswith(_PACKED):
+            raise ValueError(f"{name!r:.200} is to be a shard that is not compressed")
+        listed.append((name, shard["samples"]))
+    return listed
 
 
 def _litdata(told: Any) -> tuple[list[tuple[str, int]], list[Leaf]]:

@@ -46,7 +46,7 @@ class RecordsOptions(NamedTuple):
     Attributes:
         paths: absolute ones.
         features: names; None: all.
-        compression: "", "gzip" or "zlib".
+        compression: "", "gzip", "zlib", or "suffix": of MDS shards, whose names say it.
         kept: where the index is; None: where gofast keeps its own.
         form: of the files; "": TFRecord.
         label: of tar files, the feature whose text is a whole number.
@@ -184,7 +184,9 @@ class TFRecordIndex:
             UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/mds.go``.
         """
         names = list(dict.fromkeys(features))
-        made = cls._made(RecordsOptions(shards.paths, names, "", None, shards.form, leaves=shards.leaves))
+        made = cls._made(
+            RecordsOptions(shards.paths, names, shards.compression, None, shards.form, leaves=shards.leaves)
+        )
         for path, samples, file in zip(shards.paths, shards.samples, made._schema["files"], strict=True):
             if file["records"] != samples:
                 said = f"{path}: it has {many(file['records'], 'sample')}, and index.json says {samples}"
@@ -293,7 +295,7 @@ class TFRecordIndex:
         places, made = column.values.tolist(), list[bytes]()
         for file, group in itertools.groupby(places, operator.itemgetter(0)):
             part = [(offset, length) for _, offset, length in group]
-            found = self._on_disk(file, part)
+            found = self._inflated(file, part) if self.asked.compression else self._on_disk(file, part)
             made += [found[place] for place in part]
         return made
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from .._loader.classes import leaves
-from .._loader.native_dataset import SURROUNDINGS, is_native
+from .._loader.native_dataset import FORGETFUL, SURROUNDINGS, is_native
 
 # By module and name: `datasets` is not imported for this, and a script may have a module of that name.
 _CLASSES = {("datasets.arrow_dataset", "Dataset"), ("datasets.iterable_dataset", "IterableDataset")}
@@ -30,6 +30,18 @@ def surrounded(dataset: object) -> AbstractContextManager[None] | None:
         return _SleeplessOpening()
     # A script that knows Pillow has imported it: datasets of numbers pay nothing.
     return _Opening() if "PIL.Image" in sys.modules and not all(map(is_native, parts)) else None
+
+
+def forgets(dataset: object) -> bool:
+    """Whether it is a shuffled stream of `datasets`, whose state is without what the buffer holds."""
+    if not is_theirs(dataset) or not hasattr(dataset, "_ex_iterable"):
+        return False
+    parts: list[Any] = [dataset._ex_iterable]
+    for part in parts:
+        if (inner := getattr(part, "ex_iterable", None)) is not None:
+            parts.append(inner)
+        parts += getattr(part, "ex_iterables", ())
+    return any("Shuffled" in type(part).__name__ for part in parts)
 
 
 class _Opening:
@@ -104,3 +116,4 @@ _later = _Later()
 atexit.register(_later.wait)
 os.register_at_fork(after_in_child=_later.forked)
 SURROUNDINGS.append(surrounded)
+FORGETFUL.append(forgets)

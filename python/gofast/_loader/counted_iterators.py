@@ -21,7 +21,7 @@ from .. import errors
 from .._core.processor_time import Spent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling
-from .native_dataset import surroundings
+from .native_dataset import FORGETFUL, surroundings
 from .order import begin
 from .recent_batches import Between, RecentBatches
 from .resume import Then, put, warn_of_draws
@@ -128,14 +128,18 @@ class CountedIterator(_BaseDataLoaderIter):
         told, iterated = self._lists.state(back), isinstance(self._dataset, IterableDataset)
         if iterated:
             told["ahead"] = []
-        dataset = self._dataset_state()
-        if dataset is not None and back:
+        dataset = self._dataset_state(back)
+        if dataset is not None and back and not self._num_workers:
             raise errors.UnsupportedError("the dataset tells a state of its own, behind the last batch only")
         more = {"dataset": dataset, "iterated": iterated, "processes": self._num_workers}
         return {**told, **more, "base_seed": int(self._base_seed)}
 
-    def _dataset_state(self) -> dict[str, Any] | None:
-        """What the dataset tells of itself."""
+    def _dataset_state(self, back: int) -> dict[str, Any] | None:
+        """What the dataset tells of itself; None: nothing.
+
+        Args:
+            back: see Epoch.state.
+        """
         raise NotImplementedError
 
     @property
@@ -228,6 +232,7 @@ class CountedHere(CountedIterator, _SingleProcessDataLoaderIter):
         if self._sought is not None and not told:
             begin(loader._index_sampler, self._sought["order"]["begun"])  # an iterator may draw
         super().__init__(loader)
+        self._went_on = bool(told)
         if "iterator" in told:
             self._dataset_fetcher.dataset_iter.load_state_dict(told["iterator"])
         if "ended" in told:
@@ -238,8 +243,10 @@ class CountedHere(CountedIterator, _SingleProcessDataLoaderIter):
         elif state is not None:
             warn_of_draws(state, 0)
 
-    def _dataset_state(self) -> dict[str, Any] | None:
+    def _dataset_state(self, back: int) -> dict[str, Any] | None:
         dataset: Any = self._dataset
+        if back and tells_places(dataset) and not self._went_on:
+            return None  # what came before can be made again
         told = {"dataset": dataset.state_dict()} if is_stateful(dataset) else {}
         if is_stateful(getattr(self._dataset_fetcher, "dataset_iter", None)):
             told["iterator"] = self._dataset_fetcher.dataset_iter.state_dict()
@@ -311,5 +318,12 @@ class CountedWhole(_BaseDataLoaderIter):
 
 
 def is_stateful(value: Any) -> bool:
-    """Whether it tells where it stands, as torchdata's do."""
+    """Whether it tells where it stands, as torchdata's do, and forgets nothing."""
+    if any(known(value) for known in FORGETFUL):
+        return False
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
+
+
+def tells_places(dataset: Any) -> bool:
+    """Whether its iterators tell a state in a worker process, behind which nothing is made again."""
+    return callable(getattr(dataset, "_place", None)) and callable(getattr(dataset, "_begin_at", None))

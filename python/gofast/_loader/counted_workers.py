@@ -16,9 +16,10 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 from .. import errors
 from .._core import engine
 from .collation import unsent
-from .counted_iterators import CountedIterator, is_stateful
+from .counted_iterators import CountedIterator, is_stateful, tells_places
 from .resume import seed_anew, warn_of_processes
 from .stacking import Stacking, WorkerBegin
+from .worker_places import PlacedCollate, WorkerPlaces
 
 if TYPE_CHECKING:
     from .counts import Counts, Keeps
@@ -47,13 +48,19 @@ class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
         elif state is not None and state["place"] == "inside":
             self._first_seed = seed_anew(state)
             warn_of_processes()
+        told = None if self._sought is None else self._sought["dataset"]
+        self._places: WorkerPlaces | None = None
+        if tells_places(loader.dataset):
+            self._places = WorkerPlaces(loader.dataset, loader.num_workers, told)
+        if told is not None and self._places is None:
+            raise errors.UnsupportedError("the dataset told its places, and takes none now")
         self._stacking, self._batched = Stacking(loader.dataset), loader.batch_sampler is not None
         with suppress(errors.GofastError):
             engine.capsule()  # forked workers inherit it
         super().__init__(loader)
         self._seek()
 
-    def _dataset_state(self) -> dict[str, Any] | None:
+    def _dataset_state(self, back: int) -> dict[str, Any] | None:
         if not self._counted.runs:
             return None
         if not getattr(self, "_in_order", True):
@@ -62,7 +69,35 @@ class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
             raise errors.UnsupportedError(
                 "the dataset has state, and copies of it in worker processes change"
             )
-        return None
+        return None if self._places is None else self._places.state(back)
+
+    def _next_data(self) -> Any:
+        places = self._places
+        if places is None:
+            return super()._next_data()  # type: ignore[no-untyped-call]
+        try:
+            data = super()._next_data()  # type: ignore[no-untyped-call]
+        except Exception as error:
+            places.known &= isinstance(error, StopIteration)
+            raise
+        return places.taken(data)
+
+    @property
+    def _collate_fn(self) -> Any:
+        function = super()._collate_fn
+        return function if self._places is None else PlacedCollate(self._dataset, function, self._batched)
+
+    @_collate_fn.setter
+    def _collate_fn(self, function: Any) -> None:
+        CountedIterator._collate_fn.fset(self, function)  # type: ignore[attr-defined]
+
+    @property
+    def _worker_queue_idx_cycle(self) -> Any:  # torch assigns it before it asks the first worker for a batch
+        return self._cycle
+
+    @_worker_queue_idx_cycle.setter
+    def _worker_queue_idx_cycle(self, cycle: Any) -> None:
+        self._cycle = cycle if self._places is None else self._places.begun(cycle)
 
     @property
     def _base_seed(self) -> int:  # torch draws it before it starts the workers
@@ -74,7 +109,8 @@ class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
 
     @property
     def _worker_init_fn(self) -> Any:  # torch assigns it before it starts the workers
-        return WorkerBegin(self._dataset, self._collates, self._init)
+        begin = WorkerBegin(self._dataset, self._collates, self._init)
+        return begin if self._places is None else self._places.worker_begin(begin)
 
     @_worker_init_fn.setter
     def _worker_init_fn(self, function: Any) -> None:

@@ -110,6 +110,9 @@ ADAPTERS: list[Callable[[Any], NativeDataset | None]] = []
 # What the code of other libraries' datasets runs in: a context, or None where a dataset needs none.
 SURROUNDINGS: list[Callable[[Any], AbstractContextManager[None] | None]] = []
 
+# Says that the state which such a dataset tells is not enough to go on exactly.
+FORGETFUL: list[Callable[[Any], bool]] = []
+
 
 def surroundings(dataset: Any) -> AbstractContextManager[None] | None:
     """What a dataset's code runs in, where torch's machinery calls it. It can be pickled."""

@@ -122,7 +122,7 @@ def _now(
             state["epoch"] = iterator._state()
         except errors.UnsupportedError as error:
             state["unknown"] = str(error)
-    skips = getattr(source or iterator, "skips", NO_SKIPS) if inside else loader._skips  # type: ignore[attr-defined]
+    skips = getattr(iterator if source is None else source, "skips", NO_SKIPS) if inside else loader._skips  # type: ignore[attr-defined]
     return with_skips(_plain(state), skips)
 
 

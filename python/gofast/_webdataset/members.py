@@ -11,7 +11,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from .. import errors
 from .._core.download_cache import DownloadBudget
@@ -21,6 +21,21 @@ from .sample_stages import Handler, reraise_exception
 
 Sample = dict[str, Any]
 _TAIL = 1 << 16
+_PLACE = "__place__"  # of a shard that is to be opened, and then of members: only where somebody asks
+
+
+class SampleAt(NamedTuple):
+    """The place of a sample.
+
+    Attributes:
+        shard: its number in the pass.
+        sample: its number in the shard.
+        offset: of its first header; -1: it is found by its number alone.
+    """
+
+    shard: int
+    sample: int
+    offset: int
 
 
 class _Header(tarfile.TarInfo):
@@ -106,14 +121,25 @@ def tar_file_iterator(
     handler: Handler = reraise_exception,
     select_files: Callable[[str], bool] | None = None,
     rename_files: Callable[[str], str] | None = None,
+    start: SampleAt | None = None,
 ) -> Iterator[Sample]:
-    """The regular members of an archive, which may be compressed: ``{"fname": ..., "data": ...}``."""
+    """The regular members of an archive, which may be compressed: ``{"fname": ..., "data": ...}``.
+
+    Args:
+        start: begins here, where that has an offset and the archive is a file that is not compressed; members
+            have their places.
+    """
     with ExitStack() as kept:
         try:
             tar, file = _opened(fileobj, kept)
         except _CUT as error:
             raise errors.DamagedError(f"no tar file: {error}") from error
-        end = 0 if file is None else file.seek(0, os.SEEK_END)
+        end, common = 0 if file is None else file.seek(0, os.SEEK_END), dict(tar.pax_headers)
+        begun = start
+        if start is not None and (file is None or start.offset < 0):
+            begun = start._replace(sample=0)  # it is read from the beginning
+        elif start is not None and start.offset:
+            tar.firstmember, tar.offset = None, start.offset  # type: ignore[attr-defined]
         while True:
             try:
                 member = tar.next()
@@ -145,7 +171,11 @@ def tar_file_iterator(
                 if len(data) != member.size:
                     said = f"{name:.200}: the archive ends after {len(data)} of its {member.size} bytes"
                     raise errors.DamagedError(said).at(offset=member.offset_data)
-                yield {"fname": name, "data": data}
+                found: Sample = {"fname": name, "data": data}
+                if begun is not None:  # a header for all that follow hides what is before it
+                    known = file is not None and tar.pax_headers == common
+                    found[_PLACE] = begun._replace(offset=member.offset if known else -1)
+                yield found
             except Exception as error:
                 cut = isinstance(error, _CUT)
                 if handler(_early(error, tar) if cut else error):
@@ -185,6 +215,7 @@ def tar_file_expander(
                     handler=_naming(handler, url),
                     select_files=select_files,
                     rename_files=rename_files,
+                    start=source.get(_PLACE),
                 ):
                     found["__url__"] = url
                     if local is not None:
@@ -252,6 +283,8 @@ def group_by_keys(
                 if current is not None and valid_sample(current):
                     yield current
                 current = {"__key__": key, "__url__": member["__url__"]}
+                if _PLACE in member:
+                    current[_PLACE] = member[_PLACE]
             if suffix in current:
                 said = f"{name}: a sample has two members {suffix!r}: {[*current]}"
                 raise ValueError(f"{shown(member['__url__'])}: {said}")
@@ -278,3 +311,18 @@ def tarfile_samples(
     shards = url_opener(src, handler, local, budget)
     members = tar_file_expander(shards, handler, select_files, rename_files)
     return group_by_keys(members, handler=handler)
+
+
+def placed(samples: Iterable[Sample]) -> Iterator[tuple[SampleAt, Sample]]:
+    """Samples of shards that have places, and their own ones."""
+    before = SampleAt(-1, 0, 0)
+    for sample in samples:
+        at: SampleAt = sample.pop(_PLACE)
+        number = at.sample if at.shard != before.shard else before.sample + 1
+        before = SampleAt(at.shard, number, at.offset)
+        yield before, sample
+
+
+def shard_at(url: str, place: SampleAt) -> Sample:
+    """A shard to be opened at a place, or at its beginning where it cannot be."""
+    return {"url": url, _PLACE: place}

@@ -26,19 +26,25 @@ _LINE = 64 << 20  # while more is to come of the shard that is read, the line ha
 
 
 class _Coming(NamedTuple):
-    """A shard, and its download or why there is none; local ones have neither."""
+    """A shard ({"url": ...}), and its download or why there is none; local ones have neither."""
 
-    url: str
+    shard: dict[str, Any]
     download: Downloads | Exception | None
 
     @classmethod
-    def of(cls, url: str, budget: DownloadBudget | None, epoch: float) -> _Coming:
-        if not is_url(url):
-            return cls(url, None)
+    def of(cls, shard: Any, budget: DownloadBudget | None, epoch: float) -> _Coming:
+        shard = shard if isinstance(shard, dict) else {"url": shard}
+        if not is_url(shard["url"]):
+            return cls(shard, None)
         try:
-            return cls(url, Downloads([url], budget, epoch, read=True))
+            return cls(shard, Downloads([shard["url"]], budget, epoch, read=True))
         except Exception as error:
-            return cls(url, error)
+            return cls(shard, error)
+
+    @property
+    def url(self) -> str:
+        url: str = self.shard["url"]
+        return url
 
     def start(self, wait: bool) -> bool:
         """Begins to download it, if there is room: whether there was. See `Downloads.start`."""
@@ -94,7 +100,7 @@ def url_opener(
         while len(coming) <= (ahead if coming and coming[-1].download is not None else 0):
             if (shard := next(rest, None)) is None:
                 break
-            coming.append(_Coming.of(shard["url"] if isinstance(shard, dict) else shard, budget, epoch))
+            coming.append(_Coming.of(shard, budget, epoch))
 
     def start(missing: int, size: int) -> bool:
         """Starts the next ones, unless that much is missing of this one that they would take its line."""
@@ -117,7 +123,7 @@ def url_opener(
             ask()  # servers say what the next ones are while this one comes
             url = now.url
             try:
-                made = {"url": url, "stream": now.open(functools.partial(start, size=size))}
+                made = {**now.shard, "stream": now.open(functools.partial(start, size=size))}
             except Exception as error:
                 if handler(error):
                     continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sized
 from itertools import islice
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from torch.utils.data import IterableDataset
 
 from . import sample_stages as stages
 from .decoding import ImageHandler, SampleDecoder, decoded_by_patterns
+from .places import PipelineRun, PlacedPass, begin_stages, begun_stages
 from .sample_stages import Handler, Stage, reraise_exception
 
 Pipeline = TypeVar("Pipeline", bound="DataPipeline")
@@ -24,6 +26,8 @@ class DataPipeline(IterableDataset[Any]):
 
     A stage is a function of an iterator. The source is an iterable, a loader, or a function without any.
     """
+
+    _latest: Callable[[], PipelineRun | None] = staticmethod(lambda: None)
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -45,25 +49,38 @@ class DataPipeline(IterableDataset[Any]):
 
     def iterator1(self) -> Iterator[Any]:
         """One pass over the source."""
-        made = self.invoke(self.pipeline[0])
-        for stage in self.pipeline[1:]:
-            made = self.invoke(stage, made)
-        return made
+        return iter(self._pass())
+
+    def _pass(self, state: dict[str, Any] | None = None) -> PlacedPass:
+        return PlacedPass(self.pipeline, self.invoke, state)
 
     def iterator(self) -> Iterator[Any]:
         """As many passes as were asked for; an empty one ends them."""
-        for _ in range(self.repetitions):
-            empty = True
-            for sample in self.iterator1():
-                empty = False
-                yield sample
-            if empty:
-                return
+        return PipelineRun(self._pass, self.repetitions)
 
     def __iter__(self) -> Iterator[Any]:
-        if self.repetitions != 1 and self.nsamples > 0:
-            return islice(self.iterator(), self.nsamples)
-        return self.iterator()
+        most = self.nsamples if self.repetitions != 1 and self.nsamples > 0 else None
+        made = PipelineRun(self._pass, self.repetitions, most, self.__dict__.pop("_from", None))
+        self._latest = weakref.ref(made)
+        return made
+
+    def _place(self) -> dict[str, Any] | None:
+        """Where the latest iterator stands, in a worker process. The loader asks for it behind each batch."""
+        latest = self._latest()
+        return None if latest is None else latest.place()
+
+    def _begin_at(self, state: dict[str, Any] | None, begun: dict[int, dict[str, Any]]) -> None:
+        """The next iterator goes on from there; None: it begins as one of which `_begun` told."""
+        begin_stages(self.pipeline, begun)
+        self._from = state
+
+    def _begun(self) -> dict[int, dict[str, Any]]:
+        """With what stages begin, in the process whose user asks for a state."""
+        self._pass().warn()
+        return begun_stages(self.pipeline)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_latest", "_from")}
 
     def __bool__(self) -> bool:
         return True
@@ -130,7 +147,7 @@ def _with_length(kind: type) -> Any:
 
 
 def _reduced(self: Any, protocol: int) -> Any:
-    return _again, (self._plain, self.__dict__)
+    return _again, (self._plain, self.__getstate__())
 
 
 def _again(kind: type, state: dict[str, Any]) -> Any:
@@ -144,7 +161,7 @@ class FluidPipeline(DataPipeline):
 
     def shuffle(self: Pipeline, size: int, **kw: Any) -> Pipeline:
         """Samples in another order, by a buffer of so many; ``initial=``, ``rng=``, ``seed=``."""
-        return self if size < 1 else self.compose(Stage(stages.shuffled, size, **kw))
+        return self if size < 1 else self.compose(stages.Shuffling(size, **kw))
 
     def decode(
         self: Pipeline,

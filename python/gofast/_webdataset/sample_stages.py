@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import get_worker_info
 
 Handler = Callable[[Exception], Any]
 
@@ -83,30 +84,52 @@ def _each(data: Iterable[Any], function: Callable[[Any], Any], handler: Handler)
         yield sample, made
 
 
-def shuffled(
-    data: Iterable[Any],
-    bufsize: int = 1000,
-    initial: int = 100,
-    rng: random.Random | None = None,
-    seed: Any = None,
-    handler: Any = None,
-) -> Iterator[Any]:
+_passes = itertools.count()
+
+
+def any_seed() -> int:
+    """Another one each time. In a worker it follows from the worker's, which a loader's state has."""
+    worker = get_worker_info()
+    return int((os.getpid() + time.time()) * 1e9) if worker is None else worker.seed + (next(_passes) << 64)
+
+
+class Shuffling:
     """webdataset's shuffle: while the buffer is not full, it takes two samples for each that it gives."""
-    if seed is not None:
-        assert rng is None
-        rng = random.Random(seed)
-    elif rng is None:
-        rng = random.Random(int((os.getpid() + time.time()) * 1e9))
-    source, held = iter(data), list[Any]()
-    initial = min(initial, bufsize)
-    for sample in source:
-        held.append(sample)
-        if len(held) < bufsize:
-            held += itertools.islice(source, 1)
-        if len(held) >= initial:
+
+    def __init__(
+        self,
+        bufsize: int = 1000,
+        initial: int = 100,
+        rng: random.Random | None = None,
+        seed: Any = None,
+        handler: Any = None,
+    ) -> None:
+        assert rng is None or seed is None
+        self.bufsize, self.initial, self.rng, self.seed = bufsize, initial, rng, seed
+
+    def generator(self) -> random.Random:
+        """What the next pass draws from."""
+        if self.rng is not None:
+            return self.rng
+        return random.Random(any_seed() if self.seed is None else self.seed)
+
+    def drawn(self, data: Iterable[Any], rng: random.Random, held: list[Any]) -> Iterator[Any]:
+        """The samples of one pass; what it holds between two of them is in the list."""
+        source, initial = iter(data), min(self.initial, self.bufsize)
+        for sample in source:
+            held.append(sample)
+            if len(held) < self.bufsize:
+                held += itertools.islice(source, 1)
+            if len(held) >= initial:
+                yield _pick(held, rng)
+        while held:
             yield _pick(held, rng)
-    while held:
-        yield _pick(held, rng)
+
+    def __call__(self, data: Iterable[Any]) -> Iterator[Any]:
+        return self.drawn(data, self.generator(), [])
+
+    def __repr__(self) -> str:
+        return f"<shuffle {self.bufsize}>"
 
 
 def _pick(held: list[Any], rng: random.Random) -> Any:
@@ -116,17 +139,21 @@ def _pick(held: list[Any], rng: random.Random) -> Any:
     return sample
 
 
-class detshuffle:
+class detshuffle(Shuffling):
     """The shuffle whose seed counts epochs."""
 
     def __init__(self, bufsize: int = 1000, initial: int = 100, seed: Any = 0, epoch: int = -1) -> None:
-        self.bufsize, self.initial, self.seed, self.epoch = bufsize, initial, seed, epoch
+        super().__init__(bufsize, initial, None, seed)
+        self.epoch = epoch
+
+    def generator(self) -> random.Random:
+        """That of the next epoch."""
+        self.epoch += 1
+        return random.Random(self.seed + self.epoch)
 
     def run(self, src: Iterable[Any]) -> Iterator[Any]:
-        self.epoch += 1
-        return shuffled(src, self.bufsize, self.initial, random.Random(self.seed + self.epoch))
-
-    __call__ = run
+        """The shuffled samples of one more epoch."""
+        return self(src)
 
 
 def mapped(
@@ -311,15 +338,27 @@ def _combined(values: list[Any], tensors: bool, scalars: bool) -> Any:
 
 
 def batched_(
-    data: Iterable[Any], batchsize: int = 20, collation_fn: Any = default_collation_fn, partial: bool = True
+    data: Iterable[Any],
+    batchsize: int = 20,
+    collation_fn: Any = default_collation_fn,
+    partial: bool = True,
+    begun: Any = None,
 ) -> Iterator[Any]:
-    """Batches. With a full one, the next sample is pulled before it is collated, as in webdataset."""
+    """Batches. With a full one, the next sample is pulled before it is collated, as in webdataset.
+
+    Args:
+        begun: is told that a batch is full, and that it was given.
+    """
     batch: list[Any] = []
     for sample in data:
         if len(batch) >= batchsize:
             yield batch if collation_fn is None else collation_fn(batch)
             batch = []
+            if begun is not None:
+                begun.given()
         batch.append(sample)
+        if begun is not None and len(batch) >= batchsize:
+            begun.full()
     if batch and (partial or len(batch) == batchsize):
         yield batch if collation_fn is None else collation_fn(batch)
 

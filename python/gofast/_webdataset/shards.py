@@ -19,6 +19,7 @@ from .._core.braces import braces
 from .._core.patterns import is_pattern, matching
 from .._core.remote_listings import url_files
 from .._core.shown_urls import is_url
+from .sample_stages import any_seed
 
 Shard = dict[str, Any]  # {"url": ...}
 
@@ -107,12 +108,20 @@ class SimpleShardList(IterableDataset[Shard]):
         """How many."""
         return len(self.urls)
 
-    def __iter__(self) -> Iterator[Shard]:
+    def generator(self) -> random.Random | None:
+        """What the next pass draws from."""
+        return None if self.seed is None else random.Random(self.seed)
+
+    def drawn(self, rng: random.Random | None) -> Iterator[Shard]:
+        """The shards of one pass."""
         urls = self.urls.copy()
-        if self.seed is not None:
-            random.Random(self.seed).shuffle(urls)
+        if rng is not None:
+            rng.shuffle(urls)
         for url in urls:
             yield {"url": url}
+
+    def __iter__(self) -> Iterator[Shard]:
+        return self.drawn(self.generator())
 
 
 def make_seed(*args: Any) -> int:
@@ -138,14 +147,21 @@ class ResampledShards(IterableDataset[Shard]):
         self.urls, self.nshards, self.seed, self.deterministic = _listed(urls), nshards, seed, deterministic
         self.worker_seed, self.epoch = worker_seed or _worker_seed, -1
 
-    def __iter__(self) -> Iterator[Shard]:
+    def generator(self) -> random.Random:
+        """What the next pass draws from."""
         self.epoch += 1
         parts: list[Any] = [self.worker_seed(), self.epoch, self.seed]
         if not self.deterministic:
-            parts += [os.getpid(), time.time_ns(), os.urandom(4)]
-        rng = random.Random(make_seed(*parts))
+            parts += [any_seed(), *((os.urandom(4),) if get_worker_info() is None else ())]
+        return random.Random(make_seed(*parts))
+
+    def drawn(self, rng: random.Random) -> Iterator[Shard]:
+        """The shards of one pass."""
         for _ in range(self.nshards):
             yield {"url": self.urls[rng.randint(0, len(self.urls) - 1)]}
+
+    def __iter__(self) -> Iterator[Shard]:
+        return self.drawn(self.generator())
 
 
 def _worker_seed() -> int:

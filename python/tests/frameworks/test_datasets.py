@@ -23,11 +23,13 @@ from gofast._lazy.lazy_image import LazyImage
 from image_data import photograph
 from picture_files import broken
 from same import difference
+from through_a_file import through_a_file
 
 if not os.environ.get("GOFAST_INTEGRATIONS"):
     pytest.skip("make test-integrations", allow_module_level=True)
 
 import datasets
+from datasets.distributed import split_dataset_by_node
 
 pytestmark = pytest.mark.filterwarnings("default")
 COUNT, BATCH = 42, 8
@@ -187,6 +189,61 @@ def test_batches_are_theirs(whole: Any, case: str, workers: int, method: str | N
     assert difference(batches(gofast.DataLoader, prepare(whole), collate, workers, method), wanted) == ""
     with gofast.install():
         assert difference(batches(DataLoader, prepare(whole), collate, workers, method), wanted) == ""
+
+
+def of_epoch(data: Any) -> Any:
+    data.set_epoch(3)
+    return data
+
+
+ORDERS: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda data: data,
+    "shuffle": lambda data: data.shuffle(seed=1, buffer_size=10),
+    "all of it": lambda data: data.shuffle(seed=1, buffer_size=1000),
+    "epoch": lambda data: of_epoch(data.shuffle(seed=1, buffer_size=30)),
+    "mapped": lambda data: data.shuffle(seed=1, buffer_size=10).map(lambda row: {"number": -row["number"]}),
+    "interleaved": lambda data: datasets.interleave_datasets(
+        [data, data.shuffle(seed=2, buffer_size=20)], probabilities=[0.3, 0.7], seed=4
+    ),
+    "concatenated": lambda data: datasets.concatenate_datasets([data, data.shuffle(seed=2, buffer_size=20)]),
+    "a rank of two": lambda data: split_dataset_by_node(data.shuffle(seed=1, buffer_size=30), 1, 2),
+    "a rank of four": lambda data: split_dataset_by_node(data.shuffle(seed=1, buffer_size=30), 3, 4),
+}
+
+
+@pytest.fixture(scope="module")
+def streamed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
+    """A stream of six Parquet files, each time another object."""
+    folder = tmp_path_factory.mktemp("streamed")
+    for i in range(6):
+        rows = datasets.Dataset.from_dict({"number": [*range(60 * i, 60 * i + 60)]})
+        rows.to_parquet(folder / f"{i}.parquet", batch_size=7)
+    files = [str(folder / f"{i}.parquet") for i in range(6)]
+    return lambda: datasets.load_dataset(
+        "parquet", data_files=files, split="train", streaming=True, cache_dir=str(folder / "cache")
+    )
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("name", ORDERS)
+def test_streams_come_in_their_order_and_go_on_in_it(
+    name: str, workers: int, streamed: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a shuffle's buffer holds rows, of which the state that `datasets` tells knows nothing."""
+    monkeypatch.setattr(datasets.config, "SLEEP_TIME_ON_THREADS_SHUTDOWN", 0)
+
+    def made(kind: Any) -> Any:
+        return kind(ORDERS[name](streamed()), 8, num_workers=workers)
+
+    want = [batch["number"].tolist() for batch in made(DataLoader)]
+    for stop in (1, len(want) // 2, len(want) - 1):
+        loader = made(gofast.DataLoader)
+        iterator = iter(loader)
+        got = [next(iterator)["number"].tolist() for _ in range(stop)]
+        assert got == want[:stop]
+        again = made(gofast.DataLoader)
+        again.load_state_dict(through_a_file(loader.state_dict()))
+        assert [batch["number"].tolist() for batch in again] == want[stop:]
 
 
 class Kinds:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
 import pickle
 import random
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +124,9 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     refused(errors.NotFoundError, "shard.00000.mds")
     for change, kind in (
         ({"format": "xsv"}, errors.UnsupportedError),
-        ({"compression": "zstd:3"}, errors.UnsupportedError),
+        ({"compression": "br:3", "zip_data": {"basename": "a.mds.br"}}, errors.UnsupportedError),
+        ({"compression": "zstd:3"}, errors.DamagedError),
+        ({"compression": "zstd:3", "zip_data": {"basename": "../a.mds.zstd"}}, errors.DamagedError),
         ({"raw_data": {"basename": "../a.mds", "bytes": 1}}, errors.DamagedError),
         ({"raw_data": {"basename": "/a.mds", "bytes": 1}}, errors.DamagedError),
         ({"raw_data": {"basename": "\ud800.mds", "bytes": 1}}, errors.DamagedError),
@@ -143,6 +148,43 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     for make in (gofast.ImageFiles.from_mds, gofast.ImageFiles.from_litdata):
         with pytest.raises(errors.OptionError, match="is a URL"):  # before anybody is asked for it
             make("http://none.invalid/index.json")
+
+
+@pytest.mark.parametrize("form", ["zstd", "gz", "bz2"])
+def test_compressed_shards(tmp_path: Path, form: str) -> None:
+    """One of them lies there unpacked as well."""
+    write_mds(tmp_path, COLUMNS, [samples()[:5], samples()[5:9], samples()[9:]])
+    told = json.loads((tmp_path / "index.json").read_text())
+    for shard in told["shards"]:
+        path = tmp_path / shard["raw_data"]["basename"]
+        packed = path.with_name(f"{path.name}.{form}")
+        packed.write_bytes(PACK[form](path.read_bytes()))
+        shard |= {"compression": f"{form}:3", "zip_data": {"basename": packed.name}}
+        if path.name != "shard.00001.mds":
+            path.unlink()
+    (tmp_path / "index.json").write_text(json.dumps(told))
+    for label in ("class", "name"):
+        dataset = gofast.ImageFiles.from_mds(tmp_path, label=label, transform=T.ToTensor())
+        assert dataset.targets == [{"class": 100 - i, "name": f"ä{i}"}[label] for i in range(13)]
+        assert [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
+    assert dataset.paths[0] == f"{tmp_path}/shard.00000.mds.{form}[0]"
+    want = [T.ToTensor()(Image.open(io.BytesIO(picture)).convert("RGB")) for picture in PICTURES]
+    for i in (0, 6, 12):
+        assert torch.equal(dataset[i][0], want[i])
+    path = tmp_path / f"shard.00002.mds.{form}"
+    whole = path.read_bytes()
+    for data in (whole[:-9], b"rubbish", PACK[form](b"rubbish")):
+        path.write_bytes(data)
+        with pytest.raises(errors.DamagedError) as error:
+            gofast.ImageFiles.from_mds(tmp_path)
+        assert error.value.path == str(path)
+
+
+def _zstd(data: bytes) -> bytes:
+    return bytes(pytest.importorskip("pyarrow").compress(data, "zstd", asbytes=True))
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {"zstd": _zstd, "gz": gzip.compress, "bz2": bz2.compress}
 
 
 def test_changed_shards_are_read_as_they_say_or_refused(tmp_path: Path) -> None:
