@@ -62,10 +62,11 @@ def quietly(one_thread: None) -> Iterator[None]:
 def samples_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples of lazy images wait for their batch, where a process has one thread too."""
     from gofast._core import engine
-    from gofast._images import lazy_program
+    from gofast._images import conversions, lazy_program
 
     monkeypatch.setattr(engine, "helpers", lambda: (engine.crew(), 2))
-    monkeypatch.setattr(lazy_program, "_PATIENCE", 1 << 30)
+    for module in (conversions, lazy_program):
+        monkeypatch.setattr(module, "_PATIENCE", 1 << 30)
 
 
 @pytest.fixture(scope="module")

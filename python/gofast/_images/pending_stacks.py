@@ -23,7 +23,7 @@ class PendingStack:
         place: memory of all of them.
     """
 
-    alone = together = 0
+    alone = together = since = group = 0
     stacked = False
     expected = ExpectedBatches()  # there are none
 
