@@ -404,7 +404,7 @@ def lazy_sample(
     """A sample that waits; again: see Held."""
     with _lock:
         pending = Pending(program, Held.of(picture, again), picture[3:], record)
-    pending.place = in_place(program.shape_of(picture), program.dtype)
+        pending.place = in_place(program.shape_of(picture), program.dtype)
     return _sample(pending, kind)
 
 

@@ -9,7 +9,7 @@ import os
 import pickle
 import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast._core import codecs, engine
-from gofast._images import conversions
+from gofast._images import conversions, lazy_samples
 from gofast._images.lazy_samples import LazySample
 from gofast._images.pending_samples import Making, Pending
 from gofast._loader.sample_memory import SampleMemory
@@ -207,6 +207,26 @@ def test_threads_look_at_once(files: list[Path]) -> None:
         with ThreadPoolExecutor(4) as pool:
             found = [each.result() for each in [pool.submit(look) for _ in range(4)]]
         assert found == [[float(one.sum()) for one in theirs]] * 4
+
+
+def test_none_is_begun_before_it_has_its_place(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread, which makes samples meanwhile, would begin it elsewhere."""
+    transform, own = chain(), lazy_samples.in_place
+    pool, meanwhile = ThreadPoolExecutor(1), list[Any]()
+
+    def slow(*given: Any) -> torch.Tensor | None:
+        monkeypatch.setattr(lazy_samples, "in_place", own)
+        meanwhile.append(pool.submit(samples, files[1:9], transform))
+        wait(meanwhile, 0.5)
+        return own(*given)
+
+    samples(files[:1], transform)
+    monkeypatch.setattr(lazy_samples, "in_place", slow)
+    (first,) = samples(files[:1], transform)
+    rows = [first, *meanwhile[0].result()]
+    pool.shutdown()
+    theirs = [one for some in (files[:1], files[1:9]) for one in samples(some, transform, ours=False)]
+    assert difference(torch.stack(rows), torch.stack(theirs)) == ""
 
 
 def test_what_cannot_be_made_is_said_for_each(files: list[Path]) -> None:
