@@ -238,6 +238,27 @@ def test_what_cannot_be_made_is_said_for_each(files: list[Path]) -> None:
     assert codes[0] == codes[1] != 0
 
 
+def test_after_an_error_they_are_made_as_if_nobody_had_begun(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They had memory for a sample that is alone, which has other strides than a batch's rows."""
+    transform = T.Compose([T.RandomResizedCrop(next(sides)), T.PILToTensor()])
+    first = samples(files[:4], transform)
+    with monkeypatch.context() as patch:
+        patch.setattr(codecs.capsule(), "begin_samples", raising)
+        with pytest.raises(MemoryError):
+            samples(files[:1], transform)
+    for _ in range(2):
+        torch.stack(samples(files[:8], transform))
+    rows = [first[0].clone(), *samples(files[1:8], transform)]
+    theirs = [one for some in (files[:1], files[1:8]) for one in samples(some, transform, ours=False)]
+    assert difference(torch.stack(rows), torch.stack(theirs)) == ""
+
+
+def raising(*_: Any) -> None:
+    raise MemoryError
+
+
 def test_a_crew_that_takes_no_work(files: list[Path]) -> None:
     codecs.load()
     begin = codecs.capsule().begin_samples
