@@ -69,6 +69,12 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         made = None if kind is None else _shared(self, kind)
         return _ordinary(self).as_subclass(cls) if made is None else made
 
+    def set_(self, *given: Any, **named: Any) -> Any:
+        """Torch asks nobody here, either: what is made beside this would be another tensor, and this not."""
+        made = _ordinary(self).set_(*given, **named)
+        _each(self, _unchanged)
+        return made
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What it becomes is pickled, also where it cannot become that."""
         return _ordinary(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]

@@ -259,6 +259,17 @@ def raising(*_: Any) -> None:
     raise MemoryError
 
 
+def test_one_that_becomes_another_tensor(files: list[Path]) -> None:
+    rows, theirs = both(files[:6])
+    for each in (rows, theirs):
+        alias, other = each[0].as_subclass(torch.Tensor), torch.arange(3.0)
+        assert alias.set_(other) is alias
+        each[1].set_(other.clone())
+        each.append(alias)
+    assert type(rows[1]) is torch.Tensor
+    assert difference([one + 0 for one in rows], theirs) == ""
+
+
 def test_a_crew_that_takes_no_work(files: list[Path]) -> None:
     codecs.load()
     begin = codecs.capsule().begin_samples
