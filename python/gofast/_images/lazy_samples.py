@@ -207,7 +207,10 @@ def _ordinary(sample: LazySample) -> torch.Tensor:
             with torch._C.DisableTorchFunctionSubclass():
                 swap_tensors(sample, sample._as_seen(alias))  # type: ignore[no-untyped-call]
         except RuntimeError:
-            return sample._as_seen(value)
+            seen = sample._as_seen(value)
+            if not pending.shared:
+                pending.value = seen  # what becomes of it is seen
+            return seen
         if not pending.shared:
             pending.value = None  # no reference circle
         vars(sample).update(own)

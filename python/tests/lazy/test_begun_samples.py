@@ -270,6 +270,16 @@ def test_one_that_becomes_another_tensor(files: list[Path]) -> None:
     assert difference([one + 0 for one in rows], theirs) == ""
 
 
+def test_what_becomes_of_an_image_with_a_weak_reference_is_not_lost(files: list[Path]) -> None:
+    rows = samples(files[:2], v2.Compose([v2.Resize((next(sides), 30)), v2.ToImage()]))
+    refs = [weakref.ref(one) for one in rows]
+    rows[0].data = torch.full((*rows[0].shape[1:], 3), 7, dtype=torch.uint8).permute(2, 0, 1)
+    assert (rows[0] == 7).all()
+    with pytest.raises(RuntimeError, match="weak reference"):
+        rows[1].unsqueeze_(0)
+    assert all(ref() is one for ref, one in zip(refs, rows, strict=True))
+
+
 def test_a_crew_that_takes_no_work(files: list[Path]) -> None:
     codecs.load()
     begin = codecs.capsule().begin_samples
