@@ -69,6 +69,12 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         made = None if kind is None else _shared(self, kind)
         return _ordinary(self).as_subclass(cls) if made is None else made
 
+    def set_(self, *given: Any, **named: Any) -> Any:
+        """Torch asks nobody here, either: what is made beside this would be another tensor, and this not."""
+        made = _ordinary(self).set_(*given, **named)
+        _each(self, _unchanged)
+        return made
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """What it becomes is pickled, also where it cannot become that."""
         return _ordinary(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
@@ -201,7 +207,10 @@ def _ordinary(sample: LazySample) -> torch.Tensor:
             with torch._C.DisableTorchFunctionSubclass():
                 swap_tensors(sample, sample._as_seen(alias))  # type: ignore[no-untyped-call]
         except RuntimeError:
-            return sample._as_seen(value)
+            seen = sample._as_seen(value)
+            if not pending.shared:
+                pending.value = seen  # what becomes of it is seen
+            return seen
         if not pending.shared:
             pending.value = None  # no reference circle
         vars(sample).update(own)
@@ -404,7 +413,7 @@ def lazy_sample(
     """A sample that waits; again: see Held."""
     with _lock:
         pending = Pending(program, Held.of(picture, again), picture[3:], record)
-    pending.place = in_place(program.shape_of(picture), program.dtype)
+        pending.place = in_place(program.shape_of(picture), program.dtype)
     return _sample(pending, kind)
 
 

@@ -288,6 +288,19 @@ class Pending:
         latest = waiting.pop()
         each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
         waiting.clear()
+        try:
+            Pending._begin(program, each)
+        except BaseException:
+            for one in each:  # what was to lie in a batch, or alone, must not be begun with others
+                one.give_up()
+            raise
+        finally:
+            waiting.extend(weakref.ref(one) for one in each if one.making is None)
+            waiting.append(latest)
+
+    @staticmethod
+    def _begin(program: Makes, each: list[Pending]) -> None:
+        """Those of these that have a place in a batch; if nobody stacks any, in memory of their own."""
         some = [one for one in each if one.has_batch()]
         own = not some and not program.stacked
         if own:
@@ -298,8 +311,6 @@ class Pending:
             one.making = making
             if making is None and (own or one.row is not None):
                 one.give_up()
-        waiting.extend(weakref.ref(one) for one in each if one.making is None)
-        waiting.append(latest)
 
     def waits(self) -> bool:
         """Whether somebody waits for it whom nobody has made it for, or begun to."""

@@ -23,8 +23,10 @@ def box_of(shape: Sequence[int], dtype: torch.dtype, index: Any, by: Any) -> Wri
 
     Returns:
         That. None where torch must do it: it is no box, or is filled otherwise than by numbers of the
-        tensor's type, or by one.
+        tensor's type, or by one; or the tensor is a stack.
     """
+    if len(shape) != 3:
+        return None
     if type(index) is not tuple or len(index) != 3 or not all(map(_is_slice, index[1:])):
         return None
     if not (index[0] is Ellipsis or _is_slice(index[0])):

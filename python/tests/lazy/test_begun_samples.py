@@ -9,7 +9,7 @@ import os
 import pickle
 import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast._core import codecs, engine
-from gofast._images import conversions
+from gofast._images import conversions, lazy_samples
 from gofast._images.lazy_samples import LazySample
 from gofast._images.pending_samples import Making, Pending
 from gofast._loader.sample_memory import SampleMemory
@@ -209,6 +209,26 @@ def test_threads_look_at_once(files: list[Path]) -> None:
         assert found == [[float(one.sum()) for one in theirs]] * 4
 
 
+def test_none_is_begun_before_it_has_its_place(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread, which makes samples meanwhile, would begin it elsewhere."""
+    transform, own = chain(), lazy_samples.in_place
+    pool, meanwhile = ThreadPoolExecutor(1), list[Any]()
+
+    def slow(*given: Any) -> torch.Tensor | None:
+        monkeypatch.setattr(lazy_samples, "in_place", own)
+        meanwhile.append(pool.submit(samples, files[1:9], transform))
+        wait(meanwhile, 0.5)
+        return own(*given)
+
+    samples(files[:1], transform)
+    monkeypatch.setattr(lazy_samples, "in_place", slow)
+    (first,) = samples(files[:1], transform)
+    rows = [first, *meanwhile[0].result()]
+    pool.shutdown()
+    theirs = [one for some in (files[:1], files[1:9]) for one in samples(some, transform, ours=False)]
+    assert difference(torch.stack(rows), torch.stack(theirs)) == ""
+
+
 def test_what_cannot_be_made_is_said_for_each(files: list[Path]) -> None:
     (row,) = samples(files[:1], chain())
     program = row._pending.program
@@ -216,6 +236,48 @@ def test_what_cannot_be_made_is_said_for_each(files: list[Path]) -> None:
     making = program.begin([(b"no picture" + bytes(99), 0, 0, b"")] * 2, [row._pending.record] * 2, place)
     codes = [making.end(), making.end()]
     assert codes[0] == codes[1] != 0
+
+
+def test_after_an_error_they_are_made_as_if_nobody_had_begun(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They had memory for a sample that is alone, which has other strides than a batch's rows."""
+    transform = T.Compose([T.RandomResizedCrop(next(sides)), T.PILToTensor()])
+    first = samples(files[:4], transform)
+    with monkeypatch.context() as patch:
+        patch.setattr(codecs.capsule(), "begin_samples", raising)
+        with pytest.raises(MemoryError):
+            samples(files[:1], transform)
+    for _ in range(2):
+        torch.stack(samples(files[:8], transform))
+    rows = [first[0].clone(), *samples(files[1:8], transform)]
+    theirs = [one for some in (files[:1], files[1:8]) for one in samples(some, transform, ours=False)]
+    assert difference(torch.stack(rows), torch.stack(theirs)) == ""
+
+
+def raising(*_: Any) -> None:
+    raise MemoryError
+
+
+def test_one_that_becomes_another_tensor(files: list[Path]) -> None:
+    rows, theirs = both(files[:6])
+    for each in (rows, theirs):
+        alias, other = each[0].as_subclass(torch.Tensor), torch.arange(3.0)
+        assert alias.set_(other) is alias
+        each[1].set_(other.clone())
+        each.append(alias)
+    assert type(rows[1]) is torch.Tensor
+    assert difference([one + 0 for one in rows], theirs) == ""
+
+
+def test_what_becomes_of_an_image_with_a_weak_reference_is_not_lost(files: list[Path]) -> None:
+    rows = samples(files[:2], v2.Compose([v2.Resize((next(sides), 30)), v2.ToImage()]))
+    refs = [weakref.ref(one) for one in rows]
+    rows[0].data = torch.full((*rows[0].shape[1:], 3), 7, dtype=torch.uint8).permute(2, 0, 1)
+    assert (rows[0] == 7).all()
+    with pytest.raises(RuntimeError, match="weak reference"):
+        rows[1].unsqueeze_(0)
+    assert all(ref() is one for ref, one in zip(refs, rows, strict=True))
 
 
 def test_a_crew_that_takes_no_work(files: list[Path]) -> None:

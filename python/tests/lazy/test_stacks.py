@@ -86,6 +86,17 @@ def boxed(stack: Any) -> Any:
     return stack
 
 
+def cut_out(stack: Any) -> Any:
+    stack[..., 2:4, 3:5] = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    return stack
+
+
+def cut_off(stack: Any) -> Any:
+    stack[1:3, :1, 2:6] = 0.5
+    stack[1:3, :1, 2:6] = torch.ones(4, stack.shape[3])
+    return stack
+
+
 ROWS: dict[str, Callable[[Any], Any]] = {
     "crops": crops,
     "views": views,
@@ -93,6 +104,8 @@ ROWS: dict[str, Callable[[Any], Any]] = {
     "twice": twice,
     "written to before": written,
     "written to": changed(boxed),
+    "written to all": changed(cut_out),
+    "written to some": changed(cut_off),
     "looked at": changed(lambda x: (x, float(x.sum()))),
     "in place": changed(lambda x: x.mul_(2)),
     "normalised": changed(lambda x: T.Normalize([0.5] * 3, [0.5] * 3)(x)),
