@@ -18,7 +18,7 @@ from .._core.warn import warn
 from . import sample_stages as stages
 from .decoding import decoded_by_patterns
 from .members import SampleAt, placed, shard_at, tarfile_samples
-from .sample_stages import Shuffling, Stage, detshuffle
+from .sample_stages import AnySeed, Shuffling, Stage, detshuffle
 from .shards import ResampledShards, SimpleShardList
 
 _DRAWING = (Shuffling, detshuffle, SimpleShardList, ResampledShards)
@@ -55,7 +55,7 @@ class PlacedPass:
         while self._end < len(stages) and _keeps_places(stages[self._end]):
             self._end += 1
         self.why = self._refusal()
-        self._begun = begun_stages(stages)
+        self._begun, self._seeds = begun_stages(stages), AnySeed.given
         self._drawn: dict[int, tuple[Any, Any]] = {}  # of stages that draw: the generator, its state before
         self._held: dict[int, list[Any]] = {}
         self._urls: dict[int, str] = {}
@@ -90,6 +90,7 @@ class PlacedPass:
         if state is not None:
             begin_stages(self._stages, state["stages"])
             self._begun = state["stages"]
+            self._seeds = AnySeed.given = state["seeds"]
         for number, stage in enumerate(self._stages):
             if type(stage) in _DRAWING:
                 data = self._draw(number, stage, data)
@@ -189,13 +190,14 @@ class PlacedPass:
 
     def state(self) -> dict[str, Any]:
         """What an equal pass goes on from, behind what was given last; or begins anew from, as this one."""
+        begun = {"stages": self._begun, "seeds": self._seeds}
         if self.why is not None:
-            return {"stages": self._begun, "drawn": {i: before for i, (_, before) in self._drawn.items()}}
+            return {**begun, "drawn": {i: before for i, (_, before) in self._drawn.items()}}
         held = {i: [at for at, _ in some] for i, some in self._held.items() if i > self._tar}
         ahead = self._ahead or []
         used = {at.shard for some in (*held.values(), ahead, [self._at]) for at in some}
         return {
-            "stages": self._begun,
+            **begun,
             "drawn": {i: rng.getstate() if i > self._tar else s for i, (rng, s) in self._drawn.items()},
             "at": [*self._at],
             "urls": {number: self._urls[number] for number in used},

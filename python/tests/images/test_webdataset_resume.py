@@ -88,6 +88,7 @@ PIPELINES: dict[str, Callable[[str], Any]] = {
     "epochs": lambda urls: trained(
         wds.WebDataset(urls, shardshuffle=4, detshuffle=True), rng=random.Random(2)
     ).repeat(2),
+    "seeds of workers": lambda urls: labelled(wds.WebDataset(urls, shardshuffle=4).shuffle(9)).repeat(3),
     "resampled": lambda urls: trained(wds.WebDataset(urls, resampled=True)).with_epoch(40),
     "two shuffles": lambda urls: labelled(
         wds.FluidWrapper(wds.SimpleShardList(urls, seed=True)).compose(
@@ -133,8 +134,9 @@ def loader_of(name: str, urls: str, workers: int) -> Any:
 @pytest.mark.parametrize(
     ("name", "workers"),
     [
-        *((name, 0) for name in PIPELINES),
+        *((name, 0) for name in PIPELINES if name != "seeds of workers"),
         *((name, 2) for name in ("training", "a collation that draws", "single samples", "epochs")),
+        ("seeds of workers", 2),
         *((name, 3) for name in ("batched", "resampled", "two shuffles", "user's own stage")),
     ],
 )
