@@ -7,6 +7,7 @@ already. Any other stage runs again: what it gave before is dropped.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -228,7 +229,8 @@ class PipelineRun:
         self._now: PlacedPass | None = None
         self._number = self._given = self._first = 0  # the pass, samples, and those before the pass
         self._begun: dict[str, Any] | None = None  # the generators at its beginning
-        self._samples = self._all()
+        # A cycle would keep a dropped one's shard open, and its download, until Python looks for cycles.
+        self._samples = PipelineRun._all(weakref.proxy(self))
 
     def __iter__(self) -> Iterator[Any]:
         return self
