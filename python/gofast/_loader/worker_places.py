@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from torch.utils.data import get_worker_info
 from torch.utils.data._utils.pin_memory import pin_memory
 
+from .. import errors
 from .._core.generators import Generators
 from .recent_batches import MOST
 
@@ -86,6 +87,7 @@ class WorkerPlaces:
         self._begin: list[Any] = [at and (at, 0) for at in state["workers"]]
         self._turn: int = state["next"]
         self._past: deque[tuple[int, Any]] = deque(maxlen=MOST)  # the worker, and its place before that
+        self._began = 0  # epochs
 
     def begun(self, cycle: Iterator[int]) -> Iterator[int]:
         """An epoch begins: torch asks the workers in this order."""
@@ -97,6 +99,7 @@ class WorkerPlaces:
         )
         for _ in islice(cycle, self._turn):
             pass
+        self._began, self._given = self._began + 1, 0
         self._begin, self._turn = [None] * len(self._begin), 0
         return cycle
 
@@ -108,6 +111,7 @@ class WorkerPlaces:
         """The batch, which is handed out."""
         before = self._workers[placed.worker]
         self._past.append((placed.worker, before))
+        self._given += 1
         place = before[0] if placed.since and before is not None else placed.place
         self.known &= place is not None
         self._workers[placed.worker] = place, placed.since
@@ -119,7 +123,14 @@ class WorkerPlaces:
 
         Args:
             back: batches that were handed out behind the one whose state it is.
+
+        Raises:
+            UnsupportedError: workers that go on with another epoch did not all tell where they began it.
         """
+        if self._began > 1 and self._given - back < (count := len(self._begin)):
+            raise errors.UnsupportedError(
+                f"persistent_workers=True: in epochs behind the first, there is no state before batch {count}"
+            )
         if not self.known or back > len(self._past):
             return None
         workers, following = [*self._workers], self._next

@@ -7,6 +7,7 @@ already. Any other stage runs again: what it gave before is dropped.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -18,7 +19,7 @@ from .._core.warn import warn
 from . import sample_stages as stages
 from .decoding import decoded_by_patterns
 from .members import SampleAt, placed, shard_at, tarfile_samples
-from .sample_stages import Shuffling, Stage, detshuffle
+from .sample_stages import AnySeed, Shuffling, Stage, detshuffle
 from .shards import ResampledShards, SimpleShardList
 
 _DRAWING = (Shuffling, detshuffle, SimpleShardList, ResampledShards)
@@ -55,7 +56,7 @@ class PlacedPass:
         while self._end < len(stages) and _keeps_places(stages[self._end]):
             self._end += 1
         self.why = self._refusal()
-        self._begun = begun_stages(stages)
+        self._begun, self._seeds = begun_stages(stages), AnySeed.given
         self._drawn: dict[int, tuple[Any, Any]] = {}  # of stages that draw: the generator, its state before
         self._held: dict[int, list[Any]] = {}
         self._urls: dict[int, str] = {}
@@ -90,6 +91,7 @@ class PlacedPass:
         if state is not None:
             begin_stages(self._stages, state["stages"])
             self._begun = state["stages"]
+            self._seeds = AnySeed.given = state["seeds"]
         for number, stage in enumerate(self._stages):
             if type(stage) in _DRAWING:
                 data = self._draw(number, stage, data)
@@ -189,13 +191,14 @@ class PlacedPass:
 
     def state(self) -> dict[str, Any]:
         """What an equal pass goes on from, behind what was given last; or begins anew from, as this one."""
+        begun = {"stages": self._begun, "seeds": self._seeds}
         if self.why is not None:
-            return {"stages": self._begun, "drawn": {i: before for i, (_, before) in self._drawn.items()}}
+            return {**begun, "drawn": {i: before for i, (_, before) in self._drawn.items()}}
         held = {i: [at for at, _ in some] for i, some in self._held.items() if i > self._tar}
         ahead = self._ahead or []
         used = {at.shard for some in (*held.values(), ahead, [self._at]) for at in some}
         return {
-            "stages": self._begun,
+            **begun,
             "drawn": {i: rng.getstate() if i > self._tar else s for i, (rng, s) in self._drawn.items()},
             "at": [*self._at],
             "urls": {number: self._urls[number] for number in used},
@@ -226,7 +229,8 @@ class PipelineRun:
         self._now: PlacedPass | None = None
         self._number = self._given = self._first = 0  # the pass, samples, and those before the pass
         self._begun: dict[str, Any] | None = None  # the generators at its beginning
-        self._samples = self._all()
+        # A cycle would keep a dropped one's shard open, and its download, until Python looks for cycles.
+        self._samples = PipelineRun._all(weakref.proxy(self))
 
     def __iter__(self) -> Iterator[Any]:
         return self

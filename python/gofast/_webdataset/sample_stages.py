@@ -84,13 +84,23 @@ def _each(data: Iterable[Any], function: Callable[[Any], Any], handler: Handler)
         yield sample, made
 
 
-_passes = itertools.count()
+class AnySeed:
+    """Another seed each time. In a worker it follows from the worker's, which a loader's state has.
 
+    Attributes:
+        given: how many, in this worker.
+    """
 
-def any_seed() -> int:
-    """Another one each time. In a worker it follows from the worker's, which a loader's state has."""
-    worker = get_worker_info()
-    return int((os.getpid() + time.time()) * 1e9) if worker is None else worker.seed + (next(_passes) << 64)
+    given = 0
+
+    @classmethod
+    def next(cls) -> int:
+        """One more."""
+        worker = get_worker_info()
+        if worker is None:
+            return int((os.getpid() + time.time()) * 1e9)
+        cls.given += 1
+        return int(worker.seed + (cls.given - 1 << 64))
 
 
 class Shuffling:
@@ -111,7 +121,7 @@ class Shuffling:
         """What the next pass draws from."""
         if self.rng is not None:
             return self.rng
-        return random.Random(any_seed() if self.seed is None else self.seed)
+        return random.Random(AnySeed.next() if self.seed is None else self.seed)
 
     def drawn(self, data: Iterable[Any], rng: random.Random, held: list[Any]) -> Iterator[Any]:
         """The samples of one pass; what it holds between two of them is in the list."""

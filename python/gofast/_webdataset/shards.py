@@ -19,7 +19,7 @@ from .._core.braces import braces
 from .._core.patterns import is_pattern, matching
 from .._core.remote_listings import url_files
 from .._core.shown_urls import is_url
-from .sample_stages import any_seed
+from .sample_stages import AnySeed
 
 Shard = dict[str, Any]  # {"url": ...}
 
@@ -152,7 +152,7 @@ class ResampledShards(IterableDataset[Shard]):
         self.epoch += 1
         parts: list[Any] = [self.worker_seed(), self.epoch, self.seed]
         if not self.deterministic:
-            parts += [any_seed(), *((os.urandom(4),) if get_worker_info() is None else ())]
+            parts += [AnySeed.next(), *((os.urandom(4),) if get_worker_info() is None else ())]
         return random.Random(make_seed(*parts))
 
     def drawn(self, rng: random.Random) -> Iterator[Shard]:

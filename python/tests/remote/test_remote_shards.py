@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -76,6 +77,22 @@ def test_a_shard_is_read_while_it_comes(web: Served, tmp_path: Path) -> None:
     asked = web.asked["large.tar"]
     assert [sample["bin"] for sample in data] == contents
     assert web.asked["large.tar"] == asked + 1  # what it is: it is kept
+
+
+def test_a_reader_that_stops_early_ends_the_download(web: Served, tmp_path: Path) -> None:
+    large(web)
+    over, kept = threading.Event(), tmp_path / "kept"
+    held(web, over)
+    gc.disable()
+    try:
+        samples = iter(wds.WebDataset(web.url + "large.tar", shardshuffle=False, cache_dir=str(kept)))
+        next(samples)
+        assert [*kept.glob("*.part")]
+        del samples
+        assert not [*kept.glob("*.part")]
+    finally:
+        gc.enable()
+        over.set()
 
 
 def test_a_fork_goes_on_with_a_shard_that_comes(web: Served, tmp_path: Path) -> None:
