@@ -35,9 +35,9 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 77_091,
-    "lines: tests": 62_703,
-    "lines: benchmarks": 8_700,
+    "lines: library": 78_641,
+    "lines: tests": 64_143,
+    "lines: benchmarks": 8_703,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`
