@@ -26,7 +26,7 @@ def theirs() -> Any:
     """Its modules of orders, without the rest of it."""
     spec = importlib.util.find_spec("streaming")
     if spec is None or spec.submodule_search_locations is None:
-        pytest.skip("the package mosaicml-streaming is not installed")
+        pytest.skip("make test-integrations has mosaicml-streaming")
     folder = Path(spec.submodule_search_locations[0])
     before = {name for name in sys.modules if name.partition(".")[0] == "streaming"}
     for name, path in (("streaming", folder), ("streaming.base", folder / "base")):
