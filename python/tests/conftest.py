@@ -65,8 +65,7 @@ def samples_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     from gofast._images import conversions, lazy_program
 
     monkeypatch.setattr(engine, "helpers", lambda: (engine.crew(), 2))
-    for module in (conversions, lazy_program):
-        monkeypatch.setattr(module, "_PATIENCE", 1 << 30)
+    monkeypatch.setattr(lazy_program, "_PATIENCE", 1 << 30)
     monkeypatch.setattr(conversions, "_conversions", {})  # they learn, and know a few normalizations
 
 

@@ -8,7 +8,6 @@ import gc
 import json
 import os
 import random
-import signal
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from torchvision import transforms as T
 from torchvision.datasets import ImageFolder
 
 import gofast
+from forked import in_child
 from gofast._core import engine
 from image_data import make_folder
 from same import difference
@@ -30,7 +30,6 @@ from same import difference
 ROWS, WIDTH = 3000, 40
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, WIDTH) / 3
 Y = torch.arange(ROWS)
-LIMIT = 40  # seconds that a child may take: far more than it needs, on any machine
 
 
 def check_inherited(dataset: gofast.ArrayDataset) -> None:
@@ -61,33 +60,6 @@ def write_csv(folder: str) -> str:
     )
     path.write_text("label,a,b,c,d\n" + "\n".join(lines) + "\n")
     return str(path)
-
-
-def in_child(work: Callable[[], None]) -> int:
-    """Forks, works in the child, and gives its wait status; a child that hangs says where, and is killed."""
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            torch._C._set_worker_signal_handlers()
-            faulthandler.register(signal.SIGALRM)  # its own watchdog does not survive a second fork
-            signal.alarm(LIMIT)
-            work()
-            status = 0
-        except BaseException:
-            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-    end = time.monotonic() + LIMIT + 5
-    while time.monotonic() < end:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return status
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    raise AssertionError(f"child {pid} hangs")
 
 
 class Busy:

@@ -32,7 +32,6 @@ from .pending_samples import MOST_BYTES, Pending, flip_of
 from .sample_numbers import SampleNumbers
 
 _CHANNELS = {"RGB": 3, "L": 1}
-_PATIENCE = 32  # so many more of these may be looked at alone than are made together
 _NOMINAL = 8  # a side of what a program is compiled for; its pictures say their own
 
 
@@ -94,7 +93,7 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
     if Pending.waiting >= MOST_BYTES or torch.is_inference_mode_enabled():
         return None
     conversion, again = _conversion(how, channels), None
-    at_once = width * height < SMALL and conversion.alone > conversion.together + _PATIENCE
+    at_once = width * height < SMALL and conversion.is_looked_at()
     making = image._look() if kind is LazyImage else untouched(image)
     if making is None:
         if at_once or channels == 1 or not (installed or getattr(_here, "inside", False)):
@@ -117,7 +116,7 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
         picture = data, *held, making.chain
         source.state = SourceState.NATIVE  # the file is known to be whole
     if at_once:
-        return conversion.finish((*picture, width, height), None)  # it would not wait for long
+        return conversion.finish((*picture, width, height), None)
     return lazy_sample(conversion, (*picture, width, height), None, again)
 
 
@@ -144,10 +143,8 @@ def _wrapped(how: str, own: Own) -> Own:
 def _normalized(own: Own) -> Own:
     @functools.wraps(own)
     def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
-        made = None
-        if type(tensor) is LazySample:
-            by = _numbers(mean), _numbers(std)
-            made = None if None in by else calculated("normalized", bool(inplace), tensor, by)
+        lazy = type(tensor) is LazySample
+        made = _normalized_later(tensor, mean, std, bool(inplace)) if lazy else None
         return own(tensor, mean, std, inplace) if made is None else made
 
     return normalize
@@ -158,13 +155,17 @@ def _normalized_kernel(own: Own) -> Own:
 
     @functools.wraps(own)
     def normalize(image: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
-        made = None
-        if isinstance(image, LazySample) and inplace is False:
-            by = _numbers(mean), _numbers(std)
-            made = None if None in by else calculated("normalized", False, image, by)
+        lazy = isinstance(image, LazySample) and inplace is False
+        made = _normalized_later(image, mean, std, False) if lazy else None
         return own(image, mean=mean, std=std, inplace=inplace) if made is None else made
 
     return normalize
+
+
+def _normalized_later(sample: Any, mean: Any, std: Any, in_place: bool) -> torch.Tensor | None:
+    """What normalize makes of a lazy sample, lazily; None where torchvision does, or says what is wrong."""
+    by = _numbers(mean), _numbers(std)
+    return None if None in by else calculated("normalized", in_place, sample, by)
 
 
 def _numbers(values: Any) -> tuple[float, ...] | None:

@@ -40,10 +40,8 @@ class ExpectedBatches:
         self._over = False  # something was stacked: the next sample is of another round
         self._rows, self._step = 0, 1
         self._shape: tuple[int, ...] = ()
-        self._columns, self._seen = (
-            set[int](),
-            set[int](),
-        )  # that were stacked: in the last round, in this one
+        self._columns = set[int]()  # that were stacked in the last round
+        self._seen = set[int]()  # and in this one
         self._batches: dict[int, ExpectedBatch] = {}
         self._size = 0  # of the last batch, which may have been the last one of an epoch
         self._misses = 0

@@ -213,9 +213,13 @@ class LazyProgram(_Program[torch.Tensor]):
             self._may_wait
             and Pending.waiting < MOST_BYTES
             and not torch.is_inference_mode_enabled()
-            and self.alone <= self.together + _PATIENCE
+            and not self.is_looked_at()
             and (shares_batches() or (self.has_helpers() and get_worker_info() is None))
         )
+
+    def is_looked_at(self) -> bool:
+        """Whether its samples are looked at one by one: they would not wait for long."""
+        return self.alone > self.together + _PATIENCE
 
     def has_helpers(self) -> bool:
         """See Makes."""

@@ -91,12 +91,8 @@ class WorkerPlaces:
 
     def begun(self, cycle: Iterator[int]) -> Iterator[int]:
         """An epoch begins: torch asks the workers in this order."""
-        self._workers, self._next, self._past, self.known = (
-            [*self._begin],
-            self._turn,
-            deque(maxlen=MOST),
-            True,
-        )
+        self._workers, self._next = [*self._begin], self._turn
+        self._past, self.known = deque(maxlen=MOST), True
         for _ in islice(cycle, self._turn):
             pass
         self._began, self._given = self._began + 1, 0

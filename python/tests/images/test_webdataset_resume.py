@@ -289,9 +289,13 @@ def test_persistent_workers(shards: str) -> None:
     iterator = iter(loader)
     for _ in range(5):
         next(iterator)
+    check_this_epoch_and_the_next(loader, iterator, made())
+
+
+def check_this_epoch_and_the_next(loader: Any, iterator: Any, again: Any) -> None:
+    """Another loader goes on with both, as the first does."""
     state = through_a_file(loader.state_dict())
     want = rest_of(iterator), rest_of(loader)
-    again = made()
     again.load_state_dict(state)
     assert difference((rest_of(iter(again)), rest_of(again)), want) == ""
 
@@ -310,8 +314,4 @@ def test_a_later_epoch_of_persistent_workers(shards: str) -> None:
     with pytest.raises(errors.UnsupportedError, match="no state before batch 2"):
         made().load_state_dict(loader.state_dict())
     next(iterator)
-    state = through_a_file(loader.state_dict())
-    want = rest_of(iterator), rest_of(loader)
-    again = made()
-    again.load_state_dict(state)
-    assert difference((rest_of(iter(again)), rest_of(again)), want) == ""
+    check_this_epoch_and_the_next(loader, iterator, made())

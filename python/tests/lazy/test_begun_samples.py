@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
-import os
 import pickle
 import weakref
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 
 import gofast
+from forked import answer_of_child
 from gofast._core import codecs, engine
 from gofast._images import conversions, lazy_samples
 from gofast._images.lazy_samples import LazySample
@@ -130,18 +130,7 @@ def test_the_work_ends_before_its_memory_goes() -> None:
 
 def sums_of_a_child(rows: list[Any]) -> list[float]:
     """What a forked process makes of them."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.write(writer, pickle.dumps([float(one.sum()) for one in rows]))
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with open(reader, "rb") as file:
-        said = pickle.loads(file.read())
-    os.waitpid(child, 0)
-    found: list[float] = said
+    found: list[float] = answer_of_child(lambda: [float(one.sum()) for one in rows])
     return found
 
 

@@ -19,7 +19,7 @@ from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
 import gofast
-from gofast._images import compose_calls, conversions, pending_samples
+from gofast._images import compose_calls, conversions, lazy_program, pending_samples
 from gofast._images.lazy_samples import LazySample
 from gofast._images.pending_samples import Pending
 from same import difference
@@ -44,9 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(autouse=True)
-def conversions_wait(samples_wait: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversions, "_PATIENCE", 1 << 30)
-    conversions._conversions.clear()
+def conversions_wait(samples_wait: None) -> None:
     compose_calls.follow()
 
 
@@ -278,7 +276,7 @@ def test_what_is_looked_at_at_once_is_made_alone(files: list[Path]) -> None:
 def test_small_pictures_that_are_looked_at_at_once_wait_no_more(
     files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversions, "_PATIENCE", 4)
+    monkeypatch.setattr(lazy_program, "_PATIENCE", 4)
     for path in files:
         assert difference(F.to_tensor(opened(path)) * 2, F.to_tensor(opened(path, False)) * 2) == ""
     assert type(F.to_tensor(opened(files[0]))) is torch.Tensor

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import hashlib
 import itertools
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 import gofast
+from forked import answer_of_child
 from gofast._images.expected_batches import ExpectedBatches
 from gofast._images.lazy_samples import LazySample
 from image_data import noise_files
@@ -183,17 +183,7 @@ def test_a_forked_child_makes_its_own_batch(files: list[Path]) -> None:
     transform = chain(last=True)
     torch.stack(samples(files, transform))
     rows, theirs = (samples(files, transform, ours) for ours in (True, False))
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.write(writer, digest(rows))  # without torch's threads
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with open(reader, "rb") as file:
-        said = file.read()
-    os.waitpid(child, 0)
+    said = answer_of_child(lambda: digest(rows))  # without torch's threads
     assert said == digest(theirs) == digest(rows)
 
 

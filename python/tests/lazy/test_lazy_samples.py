@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import io
-import os
 import pickle
 import random
 import subprocess
@@ -28,6 +27,7 @@ from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
 import gofast
+from forked import answer_of_child
 from gofast._core import codecs, engine
 from gofast._images import lazy_program
 from gofast._images.lazy_samples import LazySample
@@ -399,17 +399,7 @@ def test_threads_look_at_once(files: list[Path]) -> None:
 
 def test_a_forked_child_looks(files: list[Path]) -> None:
     rows = [sample(path, i) for i, path in enumerate(files[:4])]
-    reader, writer = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.write(writer, pickle.dumps([torch.stack(rows).sum().item(), rows[1].sum().item()]))
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with open(reader, "rb") as file:
-        said = pickle.loads(file.read())
-    os.waitpid(child, 0)
+    said = answer_of_child(lambda: [torch.stack(rows).sum().item(), rows[1].sum().item()])
     assert said == [torch.stack(rows).sum().item(), rows[1].sum().item()]
 
 

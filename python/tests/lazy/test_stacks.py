@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
-import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +17,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 import gofast
+from forked import answer_of_child
 from gofast._images import lazy_samples
 from gofast._images.pending_samples import Pending
 from gofast._images.pending_stacks import PendingStack
@@ -181,6 +182,10 @@ def test_crops_lie_in_the_batch(
     assert any(begun)
 
 
+def plane(stack: Any) -> Any:
+    return stack[:, 1, 5].tolist()
+
+
 def test_what_is_begun_ends(files: list[Path], later: list[bool]) -> None:
     """A child makes it again, and it may be dropped."""
     found = list[Any]()
@@ -191,16 +196,7 @@ def test_what_is_begun_ends(files: list[Path], later: list[bool]) -> None:
         if pending is None or len(found) == 3:
             return made
         assert isinstance(pending.program, PendingStack) and pending.place is not None
-        reader, writer = os.pipe()
-        if not (child := os.fork()):
-            try:
-                os.write(writer, pickle.dumps(made[:, 1, 5].tolist()))
-            finally:
-                os._exit(0)
-        os.close(writer)
-        with open(reader, "rb") as file:
-            said = pickle.loads(file.read())
-        os.waitpid(child, 0)
+        said = answer_of_child(functools.partial(plane, made))
         found.append((said, made + 0))
         again = crops(image)
         del made
@@ -211,6 +207,6 @@ def test_what_is_begun_ends(files: list[Path], later: list[bool]) -> None:
     for _ in gofast.DataLoader(Own(files, row, keep=False), 4):
         pass
     assert len(found) == 3
-    assert [said for said, _ in found] == [one[:, 1, 5].tolist() for _, one in found]
+    assert [said for said, _ in found] == [plane(one) for _, one in found]
     gc.collect()
     assert Pending.waiting == waiting

@@ -15,12 +15,10 @@ from torchvision import transforms as T
 from torchvision.transforms import functional as F
 
 import gofast
-from gofast._images import compose_calls, conversions
+from gofast._images import compose_calls
 from gofast._images.lazy_samples import LazySample
 from image_data import noise_files
 from same import difference
-
-pytestmark = pytest.mark.usefixtures("samples_wait")
 
 SIDE, N = 20, 6
 VALUES = torch.rand(3, 5, 7)
@@ -33,9 +31,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(autouse=True)
-def conversions_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversions, "_PATIENCE", 1 << 30)
-    conversions._conversions.clear()
+def conversions_wait(samples_wait: None) -> None:
     compose_calls.follow()
 
 
