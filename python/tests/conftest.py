@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import gc
 import itertools
 import multiprocessing
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import ImageCms
 
 # What a shell runs in the background ignores Ctrl-C, and so would all that tests send it to.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -30,6 +32,10 @@ multiprocessing.set_forkserver_preload(["torch", "torchvision"])
 # Torch waits so long, else 5 s, for each worker of an iterator that only the collector finds, as behind an
 # error that a test keeps: the queue that would tell the worker is gone by then.
 torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 0.5
+
+# Pillow converts LAB by a profile made for each picture, which holds the second it was made in: two equal
+# pictures, one made before that second's end and one after it, had unequal `info`.
+ImageCms.createProfile = functools.cache(ImageCms.createProfile)  # type: ignore[assignment]
 
 
 @pytest.fixture(autouse=True)
