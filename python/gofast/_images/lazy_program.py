@@ -179,7 +179,7 @@ class LazyProgram(_Program[torch.Tensor]):
             self.shape = height, width, channels
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
         self.alone = self.together = 0
-        self.stacked, self.expected = False, ExpectedBatches()
+        self.stacked, self.fresh, self.expected = False, False, ExpectedBatches()
         self.since, self.group = 0, _MOST_WAITING
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan

@@ -98,7 +98,7 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
             each = [one._pending for one in samples if isinstance(one, LazySample)]
             Held.decode(one.held for one in each)
             for program in {one.program for one in each}:
-                Pending.make_at_places([one for one in each if one.program is program and not one.end()])
+                Pending.make_at_places([one for one in each if one.program is program])
 
     @classmethod
     def _as_seen(cls, value: torch.Tensor) -> torch.Tensor:
@@ -217,13 +217,18 @@ def _ordinary(sample: LazySample) -> torch.Tensor:
         return sample
 
 
+def _waiting(sample: Any) -> Pending | None:
+    """What a lazy sample will be made of; None of another tensor."""
+    return vars(sample).get("_pending") if isinstance(sample, LazySample) else None
+
+
 def _stacked(
     tensors: Any = None, dim: Any = 0, *, out: torch.Tensor | None = None, **more: Any
 ) -> torch.Tensor | None:
     """What torch.stack gives of lazy samples of one program, and of ordinary tensors like them; else None."""
     if more or dim != 0 or type(tensors) not in (list, tuple) or len(tensors) < 2:
         return None
-    waiting = [vars(one).get("_pending") if isinstance(one, LazySample) else None for one in tensors]
+    waiting = [*map(_waiting, tensors)]
     programs = {one.program for one in waiting if one is not None}
     if len(programs) != 1 or not all(one.stacks_plainly() for one in tensors if isinstance(one, LazySample)):
         return None
@@ -245,31 +250,33 @@ def _stacked(
         return None
     program.stacked = True
     start, step = out.data_ptr(), out.nbytes // len(tensors)
-    pictures, records, places = list[Picture](), list[Any](), array("q")
     kept = dict[int, Pending]()
     boxes = dict[int, tuple[WrittenBox, ...]]()
     with _lock:
         Held.decode(one.held for one in waiting if one is not None)
+        left, seen = dict[int, Pending](), set[Pending]()
+        for i, one in enumerate(map(_waiting, tensors)):
+            if one is not None and (one.is_left() or one in seen):
+                left[i] = one
+            elif one is not None and one.making is not None:
+                seen.add(one)
+        Pending.make_all(program, [*left.values()], [out[i] for i in left], waiting)
         for i, (tensor, pending) in enumerate(zip(tensors, waiting, strict=True)):
             if pending is None or not isinstance(tensor, LazySample):  # another thread may have looked at it
                 out[i].copy_(tensor)
                 continue
             if pending.value is not None or (pending.row is None and pending.end()):
-                out[i].copy_(pending.value)
+                value: Any = pending.value
+                out[i].copy_(value)
                 continue
             if pending.ended():
                 place: Any = pending.give_up()
                 if place.data_ptr() != start + i * step:
                     out[i].copy_(place)
-            else:
-                pictures.append(pending.picture)
-                records.append(pending.record)
-                places.append(start + i * step)
             boxes[i] = pending.boxes
             if pending.used:  # somebody keeps it, as a dataset does that makes each sample once
                 kept[i] = pending
             pending.used = True
-    program.finish_all(pictures, records, places)
     for i, written in boxes.items():
         if written:
             write_boxes(out[i], written)
@@ -319,7 +326,7 @@ def _is_plain(tensor: Any, shape: tuple[int, ...], dtype: torch.dtype) -> bool:
 
 def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Tensor | None:
     """What torch's arithmetic makes of a lazy sample, lazily; None where it must be done."""
-    pending = vars(sample).get("_pending") if isinstance(sample, LazySample) else None
+    pending = _waiting(sample)
     if pending is None or torch.is_inference_mode_enabled():
         return None
     program = pending.program.then(do, by)
@@ -353,7 +360,7 @@ def _shared(sample: LazySample, kind: type[LazySample]) -> LazySample | None:
 
 def _written(sample: Any, index: Any, by: Any) -> bool:
     """Whether `sample[index] = by` waits, too."""
-    pending = vars(sample).get("_pending") if isinstance(sample, LazySample) else None
+    pending = _waiting(sample)
     if pending is None or torch.is_inference_mode_enabled():
         return False
     box = box_of(sample.shape, sample.dtype, index, by)

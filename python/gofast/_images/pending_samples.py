@@ -15,6 +15,7 @@ import torch
 from .. import errors
 from .._core import codecs, engine, native
 from .._core.native import Picture
+from .._core.processor_time import Spent
 from .._lazy.chain import turn
 from .._lazy.source import ANY_PIXELS, Source, pass_order
 from .._loader.sample_memory import in_place
@@ -33,6 +34,7 @@ class Makes(Protocol):
         dtype: of a sample.
         together: how many were made with others; alone: one by one.
         stacked: torch.stack was given them. It makes those that nobody has begun at their place in the batch.
+        fresh: a batch was made, and none was begun since. The threads sleep.
         since: how many were made, or wait, since somebody looked at one.
         group: how many wait for the first look at one, beside the latest.
         expected: batches of them that somebody will stack.
@@ -43,6 +45,7 @@ class Makes(Protocol):
     together: int
     alone: int
     stacked: bool
+    fresh: bool
     since: int
     group: int
     expected: ExpectedBatches
@@ -283,11 +286,14 @@ class Pending:
             return
         if (made := waiting[-1]()) is not None and made.held is not None and made.held.whole:
             Held.begin([made.held])
-        if len(waiting) % (min(_BEGUN, program.group) + 1):
+        if program.fresh:
+            waiting.extend(weakref.ref(one) for one in Pending._taken(waiting))
+        together = 1 if program.fresh else min(_BEGUN, program.group)
+        if len(waiting) < 2 or len(waiting) % (together + 1):
             return
+        program.fresh = False
         latest = waiting.pop()
-        each = [one for ref in waiting if (one := ref()) is not None and one.waits()]
-        waiting.clear()
+        each = Pending._taken(waiting)
         try:
             Pending._begin(program, each)
         except BaseException:
@@ -297,6 +303,13 @@ class Pending:
         finally:
             waiting.extend(weakref.ref(one) for one in each if one.making is None)
             waiting.append(latest)
+
+    @staticmethod
+    def _taken(waiting: deque[weakref.ref[Pending]]) -> list[Pending]:
+        """Those that wait still. They are not there any more."""
+        each = [*waiting]
+        waiting.clear()
+        return [one for ref in each if (one := ref()) is not None and one.waits()]
 
     @staticmethod
     def _begin(program: Makes, each: list[Pending]) -> None:
@@ -350,6 +363,10 @@ class Pending:
         """Whether something else may still become of it."""
         return self.value is None and self.making is None
 
+    def is_left(self) -> bool:
+        """Whether it must be made: nobody has, and nobody of this process does."""
+        return self.value is None and (self.making is None or not self.making.is_here())
+
     def then(self, program: Makes, flip: int | None = None) -> Pending:
         """What another program makes of the same, in its place if it fits; of the picture flipped first."""
         recorded = self.recorded
@@ -364,16 +381,39 @@ class Pending:
         return made
 
     @staticmethod
+    @Spent.picture
+    def make_all(
+        program: Makes,
+        left: Sequence[Pending],
+        places: Sequence[torch.Tensor],
+        all_: Sequence[Pending | None],
+    ) -> None:
+        """Makes those of a batch that are left, at these places, and waits for the others.
+
+        The latest come first: threads have begun with the first, and nobody waits for one while another could
+        be made.
+        """
+        pictures, records = [one.picture for one in left], [one.record for one in left]
+        making = program.begin(pictures, records, places) if program.has_helpers() else None
+        program.fresh = True
+        if making is None:
+            program.finish_all(pictures, records, array("q", [place.data_ptr() for place in places]))
+        elif making.end():
+            raise failed()
+        for one in reversed(all_):
+            if one is not None and one.making is not None and one.making.is_here():
+                one.making.end()
+
+    @staticmethod
     def make_at_places(each: Sequence[Pending]) -> None:
         """Those of one program that have a place, and no value yet."""
-        found = [(one, one.place) for one in each if one.value is None and one.place is not None]
-        if not found:
-            return
-        at = array("q", [place.data_ptr() for _, place in found])
-        pictures, records = [one.picture for one, _ in found], [one.record for one, _ in found]
-        found[0][0].program.finish_all(pictures, records, at)
-        for one, place in found:
-            one.keep(place)
+        left = {one: one.place for one in each if one.place is not None and one.is_left()}
+        Pending.make_all(each[0].program, [*left], [*left.values()], each)
+        for one in each:
+            if one in left:
+                one.keep(left[one])
+            else:
+                one.end()
 
     def ended(self) -> bool:
         """Waits, if somebody makes it: whether it lies at its place then.
@@ -438,12 +478,7 @@ class Pending:
 
     def _others(self) -> list[Pending]:
         """Those that somebody holds and nobody has looked at."""
-        found, waiting = list[Pending](), self.program.waiting
-        while waiting:
-            one = waiting.popleft()()
-            if one is not None and one is not self and one.waits():
-                found.append(one)
-        return found
+        return [one for one in Pending._taken(self.program.waiting) if one is not self]
 
     def keep(self, value: torch.Tensor) -> None:
         """It was made. Its picture is not needed any more."""

@@ -24,7 +24,7 @@ class PendingStack:
     """
 
     alone = together = since = group = 0
-    stacked = False
+    stacked = fresh = False
     expected = ExpectedBatches()  # there are none
 
     def __init__(self, parts: Sequence[Pending], place: torch.Tensor) -> None:
