@@ -1,4 +1,4 @@
-// The functions of blocks.c, images.c, lazy.c, mixing.c, moves.c, pages.c and texts.c, for the module's table, and what they share with capsule.c.
+// The functions of blocks.c, images.c, lazy.c, mixing.c, moves.c, pages.c, stamps.c and texts.c, for the module's table, and what they share with capsule.c.
 #ifndef GOFAST_CAPSULE_FUNCTIONS_H
 #define GOFAST_CAPSULE_FUNCTIONS_H
 
@@ -32,6 +32,7 @@ void gf_drop_capsule(PyObject *capsule);
     DO(mixup) DO(cutmix) \
     DO(pages) DO(share) \
     DO(pin) DO(send) DO(receive) DO(launch) DO(sent) \
+    DO(same_items) \
     DO(pad) DO(strings) DO(unpacked)
 
 #define GF_DECLARE(name) PyObject *gf_py_##name(PyObject *self, PyObject *const *args, Py_ssize_t n);

@@ -227,6 +227,9 @@ class Capsule(Protocol):
         """Width, height, depth, colour, the palette's place and bytes, and where the header ends, of a whole
         and plain file. None where Pillow must read it."""
 
+    def same_items(self, dicts: list[dict[Any, Any]], held: list[tuple[object, ...]], /) -> bool:
+        """Whether each dict has the objects of its tuple: a key, its value, the next key, and so on."""
+
     def make_pixels(
         self, picture: Picture, width: int, height: int, channels: int, pass_order: int, max_pixels: int, /
     ) -> bytes | tuple[int, str]:

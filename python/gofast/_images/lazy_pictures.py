@@ -16,11 +16,14 @@ def lazy_picture(source: str | io.BytesIO) -> Any | None:
     if not pillow.available():
         return None
     from .._lazy.lazy_image import LazyImage
-    from .._lazy.open_lazy import by_pillow, of_pillows, of_unread
+    from .._lazy.open_lazy import by_pillow, of_pillows, of_read, of_unread
     from .compose_calls import follow
 
     follow()
     try:
+        image = of_read(source, pillow._descriptor) if isinstance(source, str) else None
+        if image is not None:
+            return image.convert("RGB")
         with pillow._open(source) as file:
             # Who opens it instead counts it.
             image = of_unread(file) or of_pillows(by_pillow(file))

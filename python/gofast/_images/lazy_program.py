@@ -110,8 +110,8 @@ class _Program(Generic[Made]):
             return made if file is None or file.is_same() else None
         generator = generators.of_thread()
         with generators.taken():
-            before = generator.get_state()
-            state = before.clone()
+            state = generator.get_state()
+            before = ctypes.string_at(state.data_ptr(), state.nbytes)  # 8 us less than torch's clone
             python = generators.PythonWords(random.getstate()) if self._draws_python else None
             try:
                 record = picture_draws.draw_one(core, size, state.data_ptr(), python)
@@ -122,7 +122,7 @@ class _Program(Generic[Made]):
                 python.put()
         made = make(core, picture, record)
         if made is None or not (file is None or file.is_same()):
-            generator.set_state(before)
+            generator.set_state(torch.frombuffer(bytearray(before), dtype=torch.uint8))
             if python is not None:
                 python.back()
             return None

@@ -141,7 +141,8 @@ def _draw(
     (request.indices, request.n), request.sizes = indices.buffer_info(), sizes.buffer_info()[0]
     helpers = (0, 0) if view is None else engine.helpers()
     request.tally = tally_here()
-    asked, answers = array("f"), torch.empty(0, device="cpu")
+    asked = array("f")
+    answers: torch.Tensor | None = None
     while True:
         code, done, ask, text = engine.capsule().draw(core.address, *helpers, addressof(request))
         if code == _OK:
@@ -157,8 +158,8 @@ def _draw(
                     sizes[2 * position : 2 * position + 2] = array("i", view.size_of(index))
         elif code == _ASK:  # a box depends on the last bit of torch's exp, which is not libm's
             asked.append(ask)
-            one = torch.tensor([ask], dtype=torch.float32, device="cpu")
-            answers = torch.cat([answers, torch.exp(one)])
+            one = torch.exp(torch.tensor([ask], dtype=torch.float32, device="cpu"))
+            answers = one if answers is None else torch.cat([answers, one])
             request.asked, request.answers = asked.buffer_info()[0], answers.data_ptr()
             request.answered = len(asked)
         else:

@@ -34,7 +34,8 @@ opened = 0  # pictures that this process has left to Pillow, for engine_stats
 
 def _descriptor(path: str, flags: int) -> int:
     fd = os.open(path, flags | os.O_NONBLOCK)  # who opens a FIFO would wait for a writer
-    if stat.S_ISFIFO(os.fstat(fd).st_mode) or stat.S_ISCHR(os.fstat(fd).st_mode):
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
         os.close(fd)
         raise OSError(f"{path}: not a regular file")
     return fd

@@ -5,6 +5,7 @@ To compile a plan takes a hundred. Datasets, Compose objects and suffixes of pla
 
 from __future__ import annotations
 
+import itertools
 import operator
 import weakref
 from collections import OrderedDict
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .._core import codecs
 from .._plan import transforms
 from .._plan.stacked import leads_to, transform_of_each
 from .pixels import PixelLayout
@@ -46,7 +48,8 @@ class PlanStamp:
         self._attributes = None if attributes is None else weakref.WeakMethod(attributes)
         self.values = () if attributes is None else attributes()
         self._surroundings = _surroundings()
-        self._dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []  # with their keys and values
+        self._dicts: list[dict[Any, Any]] = []
+        self._items: list[tuple[Any, ...]] = []  # of each: a key, its value, the next key, and so on
         self._lists: list[tuple[list[Any], list[Any]]] = []  # with their members
         self._hooks: list[Any] = []
         self._kinds: dict[type, tuple[operator.attrgetter[Any], object]] = {}  # with their methods
@@ -94,7 +97,8 @@ class PlanStamp:
     def _keep_members(self, held: Any, without: frozenset[str] = frozenset()) -> None:
         members = held
         if isinstance(held, dict):
-            self._dicts.append((held, [*held], [*held.values()]))
+            self._dicts.append(held)
+            self._items.append(tuple(itertools.chain.from_iterable(held.items())))
             members = [member for name, member in held.items() if name not in without]
         elif isinstance(held, list):
             members = held.copy()
@@ -139,9 +143,8 @@ class PlanStamp:
         for held, kind, own in self._objects:
             if type(one := held()) is not kind or one.__dict__ is not own:
                 return False
-        for own, keys, values in self._dicts:
-            if [*own] != keys or not all(map(operator.is_, own.values(), values)):
-                return False
+        if not codecs.capsule().same_items(self._dicts, self._items):
+            return False
         for members, kept in self._lists:
             if not same_members(members, kept):
                 return False

@@ -33,7 +33,7 @@ class OpenFile:
     Args:
         head: what was read of it: up to where the pixels begin.
         start: where Pillow goes on: at the file's begin, or behind the head.
-        of: a descriptor, which is closed here; or a file object, which is read as Pillow reads it.
+        of: a descriptor, closed here; a file object, which is read as Pillow reads it; or all bytes.
         buffered: of a descriptor: what Pillow's buffer would still have from there on.
         own: whether a file object is closed here.
         path, stamp: of the file at the opening, where one says what it was.
@@ -70,9 +70,9 @@ class OpenFile:
         self.head, self._start, self.path, self._stamp = head, start, path, stamp
         self._known = head[:start] + buffered  # what is not read again
         self._fd = of if type(of) is int else -1
-        self._stream: Any = of if self._fd < 0 else None
+        self._taken: bytes | None = of if type(of) is bytes else None
+        self._stream: Any = of if self._fd < 0 and self._taken is None else None
         self._own = own
-        self._taken: bytes | None = None
         self._reading = threading.Lock()
         if self._fd >= 0:
             _held[id(self)] = weakref.ref(self)
@@ -146,7 +146,7 @@ class OpenFile:
             return self._taken
         known = self._known
         if self._fd >= 0:
-            data = _all_of(self._fd)
+            data = all_of(self._fd, os.fstat(self._fd).st_size)
             return data if data.startswith(known) else known + data[len(known) :]
         if self._stream is None:
             return None
@@ -168,9 +168,9 @@ class OpenFile:
             self._close()
 
 
-def _all_of(fd: int) -> bytes:
-    """All bytes of a file, wherever its descriptor stands."""
-    parts, at, size = [], 0, os.fstat(fd).st_size
+def all_of(fd: int, size: int) -> bytes:
+    """All bytes of a file of about that size, wherever its descriptor stands."""
+    parts, at = [], 0
     while part := os.pread(fd, size + 1 - at if at <= size else _PART, at):
         if len(part) == size:
             return part

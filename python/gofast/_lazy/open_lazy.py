@@ -8,6 +8,7 @@ import os
 import stat
 import struct
 import sys
+from collections.abc import Callable
 from pathlib import PurePath
 from typing import IO, Any
 
@@ -17,7 +18,7 @@ from .._core import codecs
 from .._core.processor_time import Spent
 from .._core.stamp import Stamp
 from .lazy_image import LazyImage
-from .open_file import OpenFile, make_room
+from .open_file import OpenFile, all_of, make_room
 from .other_modes import OTHERS, LazyOtherMode
 from .palette_image import LazyPaletteImage, colours_of, has_usual_length
 from .source import MAX_FILE_BYTES, Source, Unread, counts
@@ -80,6 +81,29 @@ def of_unread(fp: Any) -> LazyImage | None:
         return _of_file(fp) if type(fp) in (io.BufferedReader, io.BytesIO) else None
     except (OSError, ValueError, Warning):  # Pillow says what is wrong
         return None
+
+
+def of_read(path: str, descriptor: Callable[[str, int], int]) -> LazyImage | None:
+    """As `of_unread` of a path's file object, of which the loader reads all at once: a third of the time.
+
+    Args:
+        descriptor: opens it.
+    """
+    fd = descriptor(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        info = os.fstat(fd)
+        if not 0 < info.st_size <= MAX_FILE_BYTES:
+            return None
+        data = all_of(fd, info.st_size)
+    finally:
+        os.close(fd)
+    if data.startswith(_PNG) and len(data) > _MOST_PNG:
+        return None
+    unread = _header("", data, len(data))
+    if unread is None:
+        return None
+    at = os.path.abspath(path)
+    return _lazy(unread, OpenFile(unread.head, 0, data, path=at, stamp=Stamp.of(info)))
 
 
 def _of_path(path: str) -> LazyImage | None:

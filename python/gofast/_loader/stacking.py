@@ -216,11 +216,10 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
     """
     shape, dtype = batch[0].shape, batch[0].dtype
     usual = shared or len(shape) < 4 or 1 not in shape
-    return (
-        usual
-        and dtype in NAMES
-        and len(shape) < 9
-        and all(
+    if not usual or dtype not in NAMES or len(shape) > 8:
+        return False
+    with torch._C.DisableTorchFunctionSubclass():  # a lazy sample answers all this without its values
+        return all(
             (type(one) is torch.Tensor or _stacks_plainly(one))
             and one.shape == shape
             and one.dtype is dtype
@@ -231,7 +230,6 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
             and (shared or len(shape) < 4 or one.is_contiguous())
             for one in batch
         )
-    )
 
 
 def _stacks_plainly(sample: Any) -> bool:
