@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from .. import errors
 from .._core.processor_time import Spent
 from .counts import EpochCounts, counted_by, rows_of
 from .iterator import profiling
+from .mixup import mixers, recycled
 from .native_dataset import FORGETFUL, surroundings
 from .order import begin
 from .recent_batches import Between, RecentBatches
@@ -257,8 +259,12 @@ class CountedHere(CountedIterator, _SingleProcessDataLoaderIter):
     def _next_data(self) -> Any:
         stacking = self._stacking
         memory = stacking.making() if self._collates is stacking else stacking.batches()
-        with self._surroundings or nullcontext(), memory:
+        with self._surroundings or nullcontext(), memory, recycled(self._mixers):
             return super()._next_data()  # type: ignore[no-untyped-call]
+
+    @functools.cached_property
+    def _mixers(self) -> list[Any]:
+        return [] if self._collates is self._stacking else mixers(self._collates)
 
 
 class CountedWhole(_BaseDataLoaderIter):
