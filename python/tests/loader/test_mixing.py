@@ -249,7 +249,7 @@ def test_in_a_loader(kind_of_rows: Any, num_workers: int, monkeypatch: pytest.Mo
         loader = kind(data, batch_size=12, shuffle=True, num_workers=num_workers, collate_fn=mixed)
         made.append([*loader, *loader, torch.rand(1)])
     assert difference(made[0], made[1]) == ""
-    # 40 rows are 4 batches, twice, of which the small last one is torchvision's. torch's workers mix elsewhere.
+    # Twice 4 batches, of which the small last one is torchvision's. torch's workers mix elsewhere.
     assert len(used) == (0 if num_workers and kind_of_rows is Rows else 6)
 
 
