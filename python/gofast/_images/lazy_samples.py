@@ -80,8 +80,23 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         return _ordinary(self).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
 
     @staticmethod
-    def places(samples: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-        """Their memory, if each has any: the values are there after `lay`."""
+    def together(
+        samples: Sequence[torch.Tensor], batch: Callable[[list[torch.Tensor]], torch.Tensor | None]
+    ) -> torch.Tensor | None:
+        """The batch that the samples' memory is, each made in its own; None where it is none.
+
+        Whoever looks at one meanwhile, on another thread, waits: it would be made elsewhere.
+        """
+        with _lock:
+            memory = LazySample._places(samples)
+            made = None if memory is None else batch(memory)
+            if made is not None:
+                LazySample._lay(samples)
+            return made
+
+    @staticmethod
+    def _places(samples: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        """Their memory, if each has any."""
         found = list[torch.Tensor]()
         for one in samples:
             pending = one._pending if isinstance(one, LazySample) else None
@@ -92,13 +107,12 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         return found
 
     @staticmethod
-    def lay(samples: Sequence[torch.Tensor]) -> None:
+    def _lay(samples: Sequence[torch.Tensor]) -> None:
         """Makes each that waits, at its place."""
-        with _lock:
-            each = [one._pending for one in samples if isinstance(one, LazySample)]
-            Held.decode(one.held for one in each)
-            for program in {one.program for one in each}:
-                Pending.make_at_places([one for one in each if one.program is program])
+        each = [one._pending for one in samples if isinstance(one, LazySample)]
+        Held.decode(one.held for one in each)
+        for program in {one.program for one in each}:
+            Pending.make_at_places([one for one in each if one.program is program])
 
     @classmethod
     def _as_seen(cls, value: torch.Tensor) -> torch.Tensor:
@@ -230,7 +244,9 @@ def _stacked(
         return None
     waiting = [*map(_waiting, tensors)]
     programs = {one.program for one in waiting if one is not None}
-    if len(programs) != 1 or not all(one.stacks_plainly() for one in tensors if isinstance(one, LazySample)):
+    if len(programs) != 1 or not all(
+        kind.stacks_plainly() for kind in map(type, tensors) if issubclass(kind, LazySample)
+    ):
         return None
     program, each = programs.pop(), tensors[0].shape
     for tensor, pending in zip(tensors, waiting, strict=True):

@@ -50,6 +50,7 @@ class PlanStamp:
         self._surroundings = _surroundings()
         self._dicts: list[dict[Any, Any]] = []
         self._items: list[tuple[Any, ...]] = []  # of each: a key, its value, the next key, and so on
+        self._ordered: list[tuple[dict[Any, Any], tuple[Any, ...]]] = []  # an OrderedDict's order is its own
         self._lists: list[tuple[list[Any], list[Any]]] = []  # with their members
         self._hooks: list[Any] = []
         self._kinds: dict[type, tuple[operator.attrgetter[Any], object]] = {}  # with their methods
@@ -97,8 +98,12 @@ class PlanStamp:
     def _keep_members(self, held: Any, without: frozenset[str] = frozenset()) -> None:
         members = held
         if isinstance(held, dict):
-            self._dicts.append(held)
-            self._items.append(tuple(itertools.chain.from_iterable(held.items())))
+            items = _items(held)
+            if type(held) is dict:
+                self._dicts.append(held)
+                self._items.append(items)
+            else:
+                self._ordered.append((held, items))
             members = [member for name, member in held.items() if name not in without]
         elif isinstance(held, list):
             members = held.copy()
@@ -145,6 +150,9 @@ class PlanStamp:
                 return False
         if not codecs.capsule().same_items(self._dicts, self._items):
             return False
+        for ordered, items in self._ordered:
+            if not same_members(_items(ordered), items):
+                return False
         for members, kept in self._lists:
             if not same_members(members, kept):
                 return False
@@ -169,6 +177,10 @@ class PlanStamp:
 def same_members(now: Sequence[Any], then: Sequence[Any]) -> bool:
     """Whether two lists have the same objects."""
     return len(now) == len(then) and all(map(operator.is_, now, then))
+
+
+def _items(held: dict[Any, Any]) -> tuple[Any, ...]:
+    return tuple(itertools.chain.from_iterable(held.items()))
 
 
 def _surroundings() -> tuple[str | None, int]:

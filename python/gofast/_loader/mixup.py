@@ -110,7 +110,7 @@ def mixers(value: Any) -> list[Any]:
     found: dict[int, Any] = {}
     kinds = tuple(k for name in _MIXES if (k := getattr(sys.modules.get(_MODULE), name, None)) is not None)
     if kinds:
-        _look(value, kinds, found, set(), _DEPTH)
+        _look([value], kinds, found, set(), _DEPTH + 1)
     return list(found.values())
 
 
@@ -138,7 +138,10 @@ def _look(value: Any, kinds: tuple[Any, ...], found: dict[int, Any], seen: set[i
     elif callable(value) or isinstance(value, torch.nn.Module):
         inside = getattr(value, "__dict__", {}).values()
     for one in list(inside)[:_MOST]:
-        _look(one, kinds, found, seen, depth - 1)
+        with suppress(
+            Exception
+        ):  # of an object that nobody may look at, as a weak proxy of one that has gone
+            _look(one, kinds, found, seen, depth - 1)
 
 
 _MOST = 100  # that are looked at in a list
@@ -168,7 +171,7 @@ class _Whole:
 
 def _alike(own: Any, mix: _Mix, trial: dict[str, Any]) -> bool:
     """Whether this torchvision mixes as the one did that ours was read from."""
-    batch = torch.linspace(-1.7, 2.9, 3 * 2 * 3 * 5, device="cpu").reshape(3, 2, 3, 5)
+    batch = torch.linspace(-1.7, 2.9, 3 * 2 * 3 * 5, dtype=torch.float32, device="cpu").reshape(3, 2, 3, 5)
     mixed = torch.empty_like(batch)
     mix(batch, mixed, trial)
     try:

@@ -234,17 +234,15 @@ def _are_alike(batch: Sequence[torch.Tensor], shared: bool) -> bool:
 
 def _stacks_plainly(sample: Any) -> bool:
     """Whether it is a lazy sample, and a stack of such is of torch's own class."""
-    return waits(sample) and sample.stacks_plainly()
+    kind: Any = type(sample)
+    return getattr(kind, "waits", False) and kind.stacks_plainly()
 
 
 def _in_place(rows: Sequence[torch.Tensor], places: SampleMemory) -> torch.Tensor | None:
     """The batch of rows that lie side by side already, or will once they are made; else None."""
-    lazy: Any = next(filter(waits, rows), None)
-    memory = rows if lazy is None else lazy.places(rows)
-    made = None if memory is None else places.batch(memory)
-    if made is not None and lazy is not None:
-        lazy.lay(rows)
-    return made
+    # By the class: a sample that another thread looks at has none of this.
+    lazy: Any = next((kind for kind in map(type, rows) if getattr(kind, "waits", False)), None)
+    return places.batch(rows) if lazy is None else lazy.together(rows, places.batch)
 
 
 def _is_plain(row: Any, depth: int = _MOST_NESTED) -> bool:

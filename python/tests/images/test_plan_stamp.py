@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import weakref
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ def nest() -> Any:
     own = Own()
     own.table = {"a": [1.0, 2.0]}  # type: ignore[attr-defined]
     own.around = own.table  # type: ignore[attr-defined]
+    own.ordered = OrderedDict(a=1, b=2)  # type: ignore[attr-defined]
     choice = v1.RandomChoice([v1.RandomRotation(3), v1.RandomApply([v1.Grayscale(3)], p=0.5)], p=[1, 2])
     return v1.Compose(
         [
@@ -72,6 +73,7 @@ CHANGES: dict[str, Callable[[Any, Any], object]] = {
     "a true number in a list": lambda c, _: at(c, 2).p.__setitem__(0, True),
     "a number in a list in a dict": lambda c, _: at(c, 1, 1).table["a"].append(3.0),
     "a key": lambda c, _: at(c, 0, 1).dtype.update(x=None),
+    "an order": lambda c, _: at(c, 1, 1).ordered.move_to_end("a"),
     "a tensor": lambda c, _: at(c, 4).std.mul_(2),
     "a tensor's memory": lambda c, _: at(c, 4).std.numpy().__setitem__(0, -0.5),
     "a tensor's data": lambda c, _: setattr(at(c, 4).std, "data", torch.ones(3)),

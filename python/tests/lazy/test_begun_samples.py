@@ -328,6 +328,31 @@ def test_epochs_are_torchs(files: list[Path], keep: bool, size: int, monkeypatch
         assert len(placed) >= 4 and placed.count(False) <= 2, "no batch but the first is a copy"
 
 
+def test_a_thread_that_looks_while_a_batch_is_made_in_place(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It made the sample elsewhere, and the batch had whatever lay at that place."""
+    monkeypatch.setattr("gofast._loader.stacking._LEAST_BYTES", 1)
+    batch, seen = SampleMemory.batch, list[Any]()
+
+    def looked_at(self: SampleMemory, rows: Any) -> Any:
+        made = batch(self, rows)
+        if made is not None:
+            seen.extend(pool.submit(torch.add, one, 0) for one in ours.kept[-5:])
+            wait(seen[-5:], timeout=0.5)
+        return made
+
+    ours, theirs = (Own(files[:15], True) for _ in range(2))
+    made = []
+    with ThreadPoolExecutor(5) as pool:
+        monkeypatch.setattr(SampleMemory, "batch", looked_at)
+        for kind, dataset in ((gofast.DataLoader, ours), (DataLoader, theirs)):
+            torch.manual_seed(3)
+            made.append([*kind(dataset, 5)])
+    assert seen
+    assert difference(*made) == ""
+
+
 @pytest.mark.parametrize("first", [v2.PILToTensor(), v2.ToImage()])
 def test_of_batches_of_two_the_first_is_begun(first: Any, files: list[Path]) -> None:
     """Others than Compose's samples lie with their channels last, and are divided in place."""

@@ -17,6 +17,7 @@ from torch.utils.data import default_collate
 from torchvision import tv_tensors
 from torchvision.transforms import v2
 
+import fresh
 import gofast
 from gofast._loader import mixup
 from same import difference
@@ -215,6 +216,47 @@ def test_where_a_function_has_them() -> None:
     assert mixup.mixers(functools.partial(lambda rows, more: more, more=both_of)) == both_of.transforms
     assert mixup.mixers(Mixing()) == mixup.mixers(Mixing().__call__) == [cut]
     assert mixup.mixers(default_collate) == []
+
+
+def test_objects_that_nobody_may_look_at() -> None:
+    """A loader of a dataset of one's own raised what they raise."""
+
+    class Mixing:
+        def __init__(self) -> None:
+            self.gone = weakref.proxy(Rows())  # as of a trainer
+            self.mix = KINDS["mixup"]()
+
+        def __call__(self, rows: Any) -> Any:
+            return default_collate(rows)
+
+    class Closed:
+        @property
+        def __dict__(self) -> Any:  # type: ignore[override]
+            raise OSError
+
+        def __call__(self, rows: Any) -> Any:
+            return default_collate(rows)
+
+    mixing = Mixing()
+    assert mixup.mixers(mixing) == [mixing.mix]
+    for function in (mixing, Closed()):
+        assert len([*gofast.DataLoader(Rows(torch.ones(8)), 4, collate_fn=function)]) == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_another_default_type(dtype: torch.dtype) -> None:
+    """The trial of torchvision's arithmetic wrote past the end of a batch of two bytes a number."""
+    code = f"""
+import torch
+from torchvision.transforms import v2
+from gofast._loader import mixup
+torch.set_default_dtype({dtype})
+for kind in (v2.MixUp, v2.CutMix):
+    for _ in range(100):
+        mixup._known.clear()
+        assert mixup._of(kind) is not None
+"""
+    fresh.run(["-c", code], check=True)
 
 
 class Rows(torch.utils.data.Dataset[Any]):
