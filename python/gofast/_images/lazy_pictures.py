@@ -23,11 +23,13 @@ def lazy_picture(source: str | io.BytesIO) -> Any | None:
     try:
         image = of_read(source, pillow._descriptor) if isinstance(source, str) else None
         if image is not None:
-            return image.convert("RGB")
-        with pillow._open(source) as file:
-            # Who opens it instead counts it.
-            image = of_unread(file) or of_pillows(by_pillow(file))
-            return image.convert("RGB") if isinstance(image, LazyImage) else None
+            made = image.convert("RGB")
+        else:
+            with pillow._open(source) as file:
+                # Who opens it instead counts it.
+                image = of_unread(file) or of_pillows(by_pillow(file))
+                made = image and image.convert("RGB")
+        return made if isinstance(made, LazyImage) else None  # Pillow's of one with bytes behind its end
     except Exception:  # reading it at once says what is wrong
         return None
 

@@ -140,7 +140,7 @@ def _look(value: Any, kinds: tuple[Any, ...], found: dict[int, Any], seen: set[i
     for one in list(inside)[:_MOST]:
         with suppress(
             Exception
-        ):  # of an object that nobody may look at, as a weak proxy of one that has gone
+        ):  # nobody may look at it, as at a weak proxy of what has gone
             _look(one, kinds, found, seen, depth - 1)
 
 
