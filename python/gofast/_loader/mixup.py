@@ -138,9 +138,7 @@ def _look(value: Any, kinds: tuple[Any, ...], found: dict[int, Any], seen: set[i
     elif callable(value) or isinstance(value, torch.nn.Module):
         inside = getattr(value, "__dict__", {}).values()
     for one in list(inside)[:_MOST]:
-        with suppress(
-            Exception
-        ):  # nobody may look at it, as at a weak proxy of what has gone
+        with suppress(Exception):  # nobody may look at it, as at a weak proxy of what has gone
             _look(one, kinds, found, seen, depth - 1)
 
 
