@@ -92,13 +92,11 @@ def of_read(path: str, descriptor: Callable[[str, int], int]) -> LazyImage | Non
     fd = descriptor(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         info = os.fstat(fd)
-        if not 0 < info.st_size <= MAX_FILE_BYTES:
+        if not (0 < info.st_size <= MAX_FILE_BYTES and _is_ours(os.pread(fd, len(_PNG), 0), info.st_size)):
             return None
         data = all_of(fd, info.st_size)
     finally:
         os.close(fd)
-    if data.startswith(_PNG) and len(data) > _MOST_PNG:
-        return None
     unread = _header("", data, len(data))
     if unread is None:
         return None
@@ -146,9 +144,9 @@ def _of_file(file: io.BufferedReader | io.BytesIO) -> LazyImage | None:
         return None
     file.seek(0)
     head = file.peek() if isinstance(file, io.BufferedReader) else file.read(_HEAD_BYTES)
-    is_png = head.startswith(_PNG) and size <= _MOST_PNG
-    if not is_png and not head.startswith(b"\xff\xd8\xff"):
+    if not _is_ours(head, size):
         return None
+    is_png = head.startswith(_PNG)
     if is_png and isinstance(file, io.BytesIO):
         head = file.getvalue()
     unread = _header("", head, size)
@@ -160,6 +158,11 @@ def _of_file(file: io.BufferedReader | io.BytesIO) -> LazyImage | None:
     path, stamp = _named(file)
     start = 0 if unread.scan else len(unread.head)
     return _lazy(unread, OpenFile(unread.head, start, file, own=False, path=path, stamp=stamp))
+
+
+def _is_ours(head: bytes, size: int) -> bool:
+    """Whether a file of that size, which begins so, is one whose header the core may read."""
+    return head.startswith(b"\xff\xd8\xff") or (head.startswith(_PNG) and size <= _MOST_PNG)
 
 
 def _named(file: Any) -> tuple[str, Stamp] | tuple[None, None]:

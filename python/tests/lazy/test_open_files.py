@@ -23,6 +23,7 @@ from PIL import Image
 
 import gofast
 from gofast._lazy import open_file
+from gofast._lazy import open_lazy as open_lazy_module
 from gofast._lazy.lazy_image import LazyImage
 from gofast._lazy.open_lazy import by_pillow, open_lazy
 from image_data import photograph
@@ -427,6 +428,21 @@ def test_a_pipe_is_read_once(folder: Path) -> None:
     fifo.write_bytes(FILES["JPEG"])
     out, error = child.communicate(timeout=120)
     assert out == "(300, 260)\n", error
+
+
+def test_a_loader_reads_no_file_for_its_header_that_pillow_decodes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of a large TIFF was read first, and then by Pillow."""
+    read, all_of = list[int](), open_lazy_module.all_of
+    monkeypatch.setattr(open_lazy_module, "all_of", lambda fd, size: read.append(size) or all_of(fd, size))
+    files = [("JPEG", 40), ("TIFF", 40), ("PNG", 40), ("PNG", 400)]
+    for i, (kind, side) in enumerate(files):
+        (folder / f"{i}").mkdir()
+        (folder / f"{i}" / "a.tif").write_bytes(encoded(kind, "RGB", (side, side)))
+    dataset = gofast.ImageFolder(folder, lambda image: image.size)
+    assert [size for size, _ in dataset] == [(side, side) for _, side in files]
+    assert read == [os.stat(folder / name / "a.tif").st_size for name in "02"]
 
 
 def test_a_script_whose_folder_goes(folder: Path) -> None:
