@@ -23,7 +23,7 @@ def lazy_picture(source: str | io.BytesIO) -> Any | None:
     try:
         image = of_read(source, pillow._descriptor) if isinstance(source, str) else None
         if image is not None:
-            made = image.convert("RGB")
+            made: Any = image.convert("RGB")
         else:
             with pillow._open(source) as file:
                 # Who opens it instead counts it.
