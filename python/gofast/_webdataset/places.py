@@ -89,9 +89,8 @@ class PlacedPass:
         state = self._from
         data: Any = None
         if state is not None:
-            begin_stages(self._stages, state["stages"])
-            self._begun = state["stages"]
-            self._seeds = AnySeed.given = state["seeds"]
+            self.begin(state)
+            self._begun, self._seeds = state["stages"], state["seeds"]
         for number, stage in enumerate(self._stages):
             if type(stage) in _DRAWING:
                 data = self._draw(number, stage, data)
@@ -207,6 +206,15 @@ class PlacedPass:
             "before": self._before if ahead else None,
         }
 
+    def next(self) -> dict[str, Any]:
+        """From what the pass behind this one begins, if this one gives nothing more."""
+        return {"stages": begun_stages(self._stages), "seeds": AnySeed.given}
+
+    def begin(self, told: dict[str, Any]) -> None:
+        """What begins now, begins from what `next` told."""
+        begin_stages(self._stages, told["stages"])
+        AnySeed.given = told["seeds"]
+
 
 class PipelineRun:
     """An iterator over the passes of a pipeline, which tells its place.
@@ -253,7 +261,11 @@ class PipelineRun:
             Generators.of(begun).put()
         elif going_on is not None:
             going_on = {**going_on, "then": state["then"]}
-        while self._number < self._repetitions and self._given != self._most:
+        if (following := state.get("next")) is not None:  # this one is over
+            self._made(None).begin(following)
+            if then is not None:
+                then.put()
+        while not self._is_over():
             self._now, empty = self._made(going_on), going_on is None
             self._begun = None if self._now.why is None else Generators.plain_now()
             for sample in self._now:
@@ -274,6 +286,9 @@ class PipelineRun:
                 return
             self._number, self._first, going_on = self._number + 1, self._given, None
 
+    def _is_over(self) -> bool:
+        return self._number >= self._repetitions or self._given == self._most
+
     def state_dict(self) -> dict[str, Any]:
         """Where it stands: behind what was given last."""
         if self._now is not None:
@@ -286,6 +301,8 @@ class PipelineRun:
         if now is None:
             return self._from
         places = {"number": self._number, "given": self._given, "first": self._first}
+        if self._is_over():
+            return {**places, "next": now.next(), "then": None}
         return {**places, "pass": now.state(), "begun": self._begun, "then": None}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
