@@ -228,6 +228,26 @@ def test_only_shards_of_its_place_are_opened(shards: str, monkeypatch: pytest.Mo
     assert {"6.tar", "7.tar"} <= set(opened) <= {"4.tar", "5.tar", "6.tar", "7.tar"}
 
 
+def test_shards_for_ever_take_no_more_memory(tmp_path: Path) -> None:
+    """A pass knows the shards whose samples it holds, and not all that it has passed."""
+    for shard in range(20):
+        write_tar(tmp_path / f"{shard}.tar", [{"cls": b"%d" % (2 * shard + i)} for i in range(2)])
+
+    def made() -> Any:
+        shards = wds.ResampledShards(f"{tmp_path}/{{0..19}}.tar", deterministic=True)
+        return wds.DataPipeline(shards, wds.tarfile_to_samples(), wds.shuffle(30, seed=1)).with_epoch(9999)
+
+    run = iter(made())
+    for _ in range(4000):
+        next(run)
+    known = run._now._urls
+    assert len(known) < 300 and max(known) > 1900
+    again = made()
+    again._begin_at(through_a_file(run.place()), {})
+    rest = [sample["cls"] for sample, _ in zip(again, range(100), strict=False)]
+    assert rest == [next(run)["cls"] for _ in range(100)]
+
+
 @pytest.mark.parametrize("kind", ["gz", "pipe", "global headers"])
 def test_shards_that_have_no_offsets(kind: str, shards: str, tmp_path: Path) -> None:
     """Their first samples are read, and left out."""
