@@ -62,16 +62,15 @@ class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
         self._seek()
 
     def _dataset_state(self, back: int) -> dict[str, Any] | None:
-        over = not self._counted.runs and not back
-        if over and self._places is None:
-            return None
+        if not self._counted.runs and not back:
+            return None if self._places is None else self._places.state(0, over=True)
         if not getattr(self, "_in_order", True):
             raise errors.UnsupportedError("in_order=False: batches come in any order")
         if is_stateful(self._dataset) and not isinstance(self._dataset, IterableDataset):
             raise errors.UnsupportedError(
                 "the dataset has state, and copies of it in worker processes change"
             )
-        return None if self._places is None else self._places.state(back, over)
+        return None if self._places is None else self._places.state(back, over=False)
 
     def _next_data(self) -> Any:
         places = self._places
