@@ -34,6 +34,7 @@ type Options struct {
 	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
 	Leaves      []Leaf   `json:"leaves"`      // of LitData: what the columns are
+	Unpacked    []int64  `json:"unpacked"`    // of MDS: the most bytes that each compressed file holds, 0 for others; null: not known
 	Threads     int      `json:"threads"`
 	// Memory is for the features' values and the content of compressed files; 0: a quarter of what there is. While the index
 	// is made, it takes twice the memory of the values.
@@ -152,6 +153,14 @@ func (o *Options) open(ctx context.Context, d *draft) (fresh bool, objects []sou
 	objects = make([]source.Object, len(o.Paths))
 	o.memory = &budget{}
 	o.memory.left.Store(o.Memory)
+	for i, most := range o.Unpacked { // at once: nothing is unpacked that will not fit
+		if most < 0 || i >= len(o.Paths) {
+			return false, nil, fail(errs.ErrConfig, "file %d unpacks to %d bytes", i, most)
+		}
+		if o.memory.take(most) != nil {
+			return false, nil, tooLarge().At(o.Paths[i])
+		}
+	}
 	held := make([]*content, len(o.Paths)) // of compressed files
 	defer func() {
 		for _, c := range held {
@@ -169,7 +178,7 @@ func (o *Options) open(ctx context.Context, d *draft) (fresh bool, objects []sou
 			objects[i], err = source.OpenLocal(o.Paths[i])
 			return err
 		}
-		held[i], err = inflated(ctx, o.Paths[i], compression, o.memory)
+		held[i], err = inflated(ctx, o.Paths[i], compression, o.unpacked(i), o.memory)
 		objects[i] = held[i]
 		return err
 	})
@@ -188,6 +197,14 @@ func (o *Options) open(ctx context.Context, d *draft) (fresh bool, objects []sou
 		fresh = fresh || stamp.CtimeNs >= oldest || stamp.MtimeNs >= oldest
 	}
 	return fresh, objects, nil
+}
+
+// unpacked is the most bytes that a compressed file holds; 0: nobody knows.
+func (o *Options) unpacked(i int) int64 {
+	if i < len(o.Unpacked) {
+		return o.Unpacked[i]
+	}
+	return 0
 }
 
 // index reads all files, and completes the draft.

@@ -24,8 +24,9 @@ type content struct {
 	at     int64
 }
 
-// inflated is the content of a file that is compressed as a whole, or as much of it as there was before an error.
-func inflated(ctx context.Context, path, compression string, memory *budget) (made *content, err error) {
+// inflated is the content of a file that is compressed as a whole, or as much of it as there was before an error. most is
+// the bytes that it may have, which were taken of the memory; 0: nobody knows.
+func inflated(ctx context.Context, path, compression string, most int64, memory *budget) (made *content, err error) {
 	f, err := source.Open(path)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func inflated(ctx context.Context, path, compression string, memory *budget) (ma
 	if err != nil {
 		return made, broken(err)
 	}
-	if err := made.fill(ctx, from, memory); err != nil {
+	if err := made.fill(ctx, from, most, memory); err != nil {
 		return made, broken(err)
 	}
 	if compression == "zlib" {
@@ -74,8 +75,8 @@ func inflated(ctx context.Context, path, compression string, memory *budget) (ma
 	return made, f.CheckUnchanged()
 }
 
-// fill reads everything.
-func (c *content) fill(ctx context.Context, from io.Reader, memory *budget) error {
+// fill reads everything, or until it is too much: a small file may hold any number of bytes.
+func (c *content) fill(ctx context.Context, from io.Reader, most int64, memory *budget) error {
 	c.stamp.Size = 0
 	for end := false; !end; {
 		block, err := unix.Mmap(-1, 0, blockBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -89,8 +90,11 @@ func (c *content) fill(ctx context.Context, from io.Reader, memory *budget) erro
 			}
 			n, err := from.Read(block)
 			block, c.stamp.Size = block[n:], c.stamp.Size+int64(n)
-			if memory.take(int64(n)) != nil {
-				return fail(errs.ErrLimit, "the files' content needs more memory than there is for it: write them without compression")
+			if most != 0 && c.stamp.Size > most {
+				return fail(errs.ErrDamaged, "it unpacks to more than %d bytes, and index.json says that it has so many", most)
+			}
+			if most == 0 && memory.take(int64(n)) != nil {
+				return tooLarge()
 			}
 			if end = err == io.EOF; err != nil && !end {
 				return err
@@ -98,6 +102,10 @@ func (c *content) fill(ctx context.Context, from io.Reader, memory *budget) erro
 		}
 	}
 	return nil
+}
+
+func tooLarge() *errs.Error {
+	return fail(errs.ErrLimit, "the files' content needs more memory than there is for it: write them without compression")
 }
 
 // bySuffix is the compression of a shard that is called as mosaicml-streaming calls it. Those beside it that are not

@@ -27,9 +27,10 @@ const (
 
 // group is the record that is being read.
 type group struct {
-	key     []byte
-	at      int64       // its first member's data
-	members []tarSuffix // also those that nobody asked for: none may come twice
+	key      []byte
+	at       int64       // its first member's data
+	members  []tarSuffix // also those that nobody asked for: none may come twice
+	features [][]string  // the suffixes of each column
 }
 
 // tarSuffix is a suffix of a group, and its member's data.
@@ -48,13 +49,14 @@ func (o *Options) tarColumns(ctx context.Context, f *file) error {
 	}
 	defer held.Close()
 	t.w.file = held
-	asked := map[string]bool{}
+	asked, g := map[string]bool{}, group{}
 	for _, c := range f.columns.all {
-		for suffix := range strings.SplitSeq(c.name, ";") {
+		suffixes := strings.Split(c.name, ";")
+		g.features = append(g.features, suffixes)
+		for _, suffix := range suffixes {
 			asked[suffix] = true
 		}
 	}
-	g := group{}
 	for wrong := (*errs.Error)(nil); ; {
 		m, err := t.next(ctx)
 		if err == nil && m != nil {
@@ -143,8 +145,8 @@ func (g *group) member(suffix string) (place source.Extent, has bool) {
 
 // whole says whether a group has all features.
 func (g *group) whole(s *columns) bool {
-	for _, c := range s.all {
-		if _, has := g.of(c.name); !has {
+	for i := range s.all {
+		if _, has := g.of(i); !has {
 			return false
 		}
 	}
@@ -152,8 +154,8 @@ func (g *group) whole(s *columns) bool {
 }
 
 // of is the first of a feature's members that there is.
-func (g *group) of(feature string) (place source.Extent, has bool) {
-	for suffix := range strings.SplitSeq(feature, ";") {
+func (g *group) of(feature int) (place source.Extent, has bool) {
+	for _, suffix := range g.features[feature] {
 		if place, has = g.member(suffix); has {
 			break
 		}
@@ -166,8 +168,8 @@ func (o *Options) tarRecord(ctx context.Context, f *file, t *tarFile, g *group) 
 	if g.at == 0 {
 		return nil
 	}
-	for _, c := range f.columns.all {
-		place, has := g.of(c.name)
+	for i, c := range f.columns.all {
+		place, has := g.of(i)
 		if !has {
 			continue
 		}

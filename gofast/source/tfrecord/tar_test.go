@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -78,6 +79,50 @@ func TestTarCutAndChanged(t *testing.T) {
 	}
 	if _, err := tarIndex(t, tarOf(t, "a.jpg", "x", "a.jpg", "y")); !errors.Is(err, errs.ErrDamaged) {
 		t.Fatal(err)
+	}
+}
+
+// A header is what it is without the one before, of which most of its sum and of its fields are known.
+func TestHeadersDoNotDependOnTheLast(t *testing.T) {
+	whole := tarOf(t, "a.jpg", "1", "b.jpg", "22", "c.jpg", "333")
+	verdict := func(content []byte, first int64) (verdicts [3]string) {
+		r := tarFile{at: first, w: window{file: bytes.NewReader(content), size: int64(len(content))}}
+		for at := first / 1024; at < 3; at++ {
+			r.at = at * 1024
+			_, err := r.head(t.Context(), false)
+			verdicts[at] = fmt.Sprint(r.size)
+			if err != nil {
+				verdicts[at] = err.Error()
+				break
+			}
+		}
+		return verdicts
+	}
+	refused := 0
+	for at := range tarBlock {
+		for _, value := range []byte{whole[1024+at] ^ 0x80, whole[1024+at] ^ 1, whole[1024+at] + 8, ' ', 0, '9', 'x'} {
+			for _, summed := range []bool{false, true} {
+				content := bytes.Clone(whole)
+				head := content[1024:1536]
+				head[at] = value
+				if sum := (tarSum{}).of(head).sum; summed {
+					for _, b := range head[148:156] {
+						sum += ' ' - int64(b)
+					}
+					copy(head[148:156], fmt.Sprintf("%06o\x00 ", sum))
+				}
+				got, want := verdict(content, 0), verdict(content, 1024)
+				if got[1] != want[1] || got[2] != want[2] {
+					t.Fatalf("byte %d as %#x: %q behind another header, %q without", at, value, got, want)
+				}
+				if want[2] == "" {
+					refused++
+				}
+			}
+		}
+	}
+	if refused < 3000 || refused > 6000 {
+		t.Errorf("%d of 7168 headers were refused", refused)
 	}
 }
 

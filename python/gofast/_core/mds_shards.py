@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from .. import errors
@@ -13,7 +14,10 @@ from .tfrecord_operations import Leaf
 
 ShardsForm = Literal["mds", "litdata"]
 _MOST = 1 << 30  # bytes of an index
+_MOST_SHARD = (1 << 32) - 1  # bytes of a shard: its offsets have 32 bits
 _PACKED = (".zstd", ".gz", ".bz2")  # as `streaming` calls compressed shards; ".br" and ".snappy" are not read
+
+_Listed = tuple[str, int, int]  # a name, samples, and unpacked bytes
 
 
 class Shards(NamedTuple):
@@ -23,6 +27,7 @@ class Shards(NamedTuple):
         paths, samples: of each.
         leaves: the columns of litData's; MDS shards say them themselves.
         compression: "suffix": some are compressed, as the ends of their names say; "": none.
+        unpacked: how many bytes each compressed one holds, and 0 for others; () where none is compressed.
     """
 
     form: ShardsForm
@@ -30,6 +35,7 @@ class Shards(NamedTuple):
     samples: list[int]
     leaves: list[Leaf]
     compression: Literal["", "suffix"] = ""
+    unpacked: Sequence[int] = ()
 
 
 def shards_of(path: str, form: ShardsForm) -> Shards:
@@ -57,10 +63,11 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
     try:
         told = json.loads(text)
         listed, leaves = (_mds(told, folder), []) if form == "mds" else _litdata(told)
-        if not all(type(name) is str and type(samples) is int for name, samples in listed):
-            raise TypeError("names and numbers of samples")
+        if not all(type(name) is str and type(n) is type(size) is int for name, n, size in listed):
+            raise TypeError("names, numbers of samples and of bytes")
         if any(
-            os.path.isabs(name) or ".." in name.split("/") or b"\0" in os.fsencode(name) for name, _ in listed
+            os.path.isabs(name) or ".." in name.split("/") or b"\0" in os.fsencode(name)
+            for name, *_ in listed
         ):
             raise ValueError("a shard that is not below the index")  # merged indexes have folders in them
     except NotImplementedError as error:
@@ -70,19 +77,20 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
         raise errors.DamagedError(said).at(path=path) from error
     if not listed:
         raise errors.NotFoundError(f"{path}: it lists no shard").at(path=path)
-    paths = [os.path.join(folder, name) for name, _ in listed]
-    packed = form == "mds" and any(path.endswith(_PACKED) for path in paths)
-    return Shards(form, paths, [samples for _, samples in listed], leaves, "suffix" if packed else "")
+    paths = [os.path.join(folder, name) for name, *_ in listed]
+    made = Shards(form, paths, [samples for _, samples, _ in listed], leaves)
+    unpacked = [size for *_, size in listed]
+    return made._replace(compression="suffix", unpacked=unpacked) if any(unpacked) else made
 
 
-def _mds(told: Any, folder: str) -> list[tuple[str, int]]:
+def _mds(told: Any, folder: str) -> list[_Listed]:
     if told["version"] != 2:
         raise NotImplementedError(f"version {told['version']!r:.40}; 2 is read")
     listed = []
     for shard in told["shards"]:
         if shard["format"] != "mds":
             raise NotImplementedError(f"shards of format {shard['format']!r:.40}; mds is read")
-        name = shard["raw_data"]["basename"]
+        name, size = shard["raw_data"]["basename"], 0
         if shard["compression"] and not os.path.exists(os.path.join(folder, name)):
             packed = shard["zip_data"]["basename"]
             if not packed.endswith(_PACKED):
@@ -90,14 +98,16 @@ def _mds(told: Any, folder: str) -> list[tuple[str, int]]:
                     f"the shard {name!r} is compressed ({shard['compression']!r:.40}), and not unpacked here"
                 )
                 raise NotImplementedError(f"{said}; {', '.join(_PACKED)} are read")
-            name = packed
+            name, size = packed, shard["raw_data"]["bytes"]
+            if not 0 < size <= _MOST_SHARD:
+                raise ValueError(f"a shard of {size!r:.40} bytes")
         elif name.endswith(_PACKED):
             raise ValueError(f"{name!r:.200} is to be a shard that is not compressed")
-        listed.append((name, shard["samples"]))
+        listed.append((name, shard["samples"], size))
     return listed
 
 
-def _litdata(told: Any) -> tuple[list[tuple[str, int]], list[Leaf]]:
+def _litdata(told: Any) -> tuple[list[_Listed], list[Leaf]]:
     config = told["config"]
     for word in ("compression", "encryption", "ipc_compression"):
         if config.get(word):
@@ -109,7 +119,7 @@ def _litdata(told: Any) -> tuple[list[tuple[str, int]], list[Leaf]]:
     leaves: list[Leaf] = [
         {"name": name, "encoding": encoding} for name, encoding in zip(names, encodings, strict=True)
     ]
-    return [(chunk["filename"], chunk["chunk_size"]) for chunk in told["chunks"]], leaves
+    return [(chunk["filename"], chunk["chunk_size"], 0) for chunk in told["chunks"]], leaves
 
 
 def _leaves(spec: Any, name: str) -> list[str]:

@@ -245,9 +245,11 @@ class Downloads:
         ours = self._pid == os.getpid()  # else of the process that we were forked from
         for wanted, _ in [*self._mine.values()]:
             self._drop(wanted)
-        for name, ahead in self._claimed if ours and not self._kept else ():
-            self._cache.release(name, ahead)
-        self._mine, self._wanted, self._claimed = {}, [], []
+        while self._claimed:  # each once, also where Ctrl-C comes in between and this is called again
+            name, ahead = self._claimed.pop()
+            if ours and not self._kept:
+                self._cache.release(name, ahead)
+        self._wanted = []
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over() and hasattr(self, "_pid"):
@@ -313,9 +315,8 @@ class Downloads:
             for i, wanted in enumerate(others):
                 _get(wanted, self._cache.path(wanted.name))
                 bar.update((i + 1) / len(others))
-        for _, fd in self._mine.values():
-            os.close(fd)
-        self._mine = {}
+        while self._mine:  # Ctrl-C may come in between: none is closed twice
+            os.close(self._mine.popitem()[1][1])
 
 
 def _bytes(files: Iterable[_Wanted]) -> int:

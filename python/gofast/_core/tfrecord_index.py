@@ -52,6 +52,7 @@ class RecordsOptions(NamedTuple):
         label: of tar files, the feature whose text is a whole number.
         partial: of tar files, what stands before damage is indexed.
         leaves: of litData's chunks, the columns.
+        unpacked: of compressed MDS shards, how many bytes each holds; 0: it is not compressed.
     """
 
     paths: list[str]
@@ -62,6 +63,7 @@ class RecordsOptions(NamedTuple):
     label: str = ""
     partial: bool = False
     leaves: Sequence[Leaf] = ()
+    unpacked: Sequence[int] = ()
 
 
 class Column:
@@ -183,10 +185,8 @@ class TFRecordIndex:
             DamagedError: one is not what it says, or what the folder's index says of it.
             UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/mds.go``.
         """
-        names = list(dict.fromkeys(features))
-        made = cls._made(
-            RecordsOptions(shards.paths, names, shards.compression, None, shards.form, leaves=shards.leaves)
-        )
+        asked = RecordsOptions(shards.paths, list(dict.fromkeys(features)), shards.compression, None)
+        made = cls._made(asked._replace(form=shards.form, leaves=shards.leaves, unpacked=shards.unpacked))
         for path, samples, file in zip(shards.paths, shards.samples, made._schema["files"], strict=True):
             if file["records"] != samples:
                 said = f"{path}: it has {many(file['records'], 'sample')}, and index.json says {samples}"
@@ -197,7 +197,7 @@ class TFRecordIndex:
     def _made(cls, asked: RecordsOptions) -> TFRecordIndex:
         own = None
         if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
-            own = own_index("tfrecord", [asked.paths, asked.features, *asked[4:]])
+            own = own_index("tfrecord", [asked.paths, asked.features, *asked[4:8]])
         config: tfrecord_operations.RecordsRequest = {
             "paths": asked.paths,
             "features": asked.features,
@@ -206,6 +206,7 @@ class TFRecordIndex:
             "label": asked.label,
             "partial": asked.partial,
             "leaves": list(asked.leaves),
+            "unpacked": list(asked.unpacked),
             "threads": engine.threads(),
             "index": asked.kept or own or "",
         }

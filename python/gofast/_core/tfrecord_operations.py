@@ -27,6 +27,7 @@ class RecordsRequest(TypedDict):
     label: str
     partial: bool
     leaves: list[Leaf]
+    unpacked: list[int]
     threads: int
     index: str
 

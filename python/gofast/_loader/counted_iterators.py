@@ -26,7 +26,7 @@ from .mixup import mixers, recycled
 from .native_dataset import FORGETFUL, surroundings
 from .order import begin
 from .recent_batches import Between, RecentBatches
-from .resume import Then, put, warn_of_draws
+from .resume import Then, put, tells_places, warn_of_draws
 from .stacking import SharedCollate, Stacking
 from .torch_samplers import begun
 from .torchs_lists import TorchsLists
@@ -66,7 +66,9 @@ class CountedIterator(_BaseDataLoaderIter):
         self._lists: TorchsLists | None = None
         self._resumed = None if state is None else (loader, state)
         self._then = None if state is None else Then.of(state, loader.num_workers)
-        epoch = None if state is None or state["place"] != "inside" else state["epoch"]
+        epoch = None if state is None else state["epoch"]
+        if epoch is not None and state is not None and state["place"] != "inside":
+            epoch = epoch if epoch.get("dataset") else None  # of workers that live on
         iterated = isinstance(loader.dataset, IterableDataset)
         self._sought = epoch if iterated else None  # where an iterable dataset stood
         if self._sought is not None and self._sought["processes"] != loader.num_workers:
@@ -106,7 +108,7 @@ class CountedIterator(_BaseDataLoaderIter):
                     pass  # it came in its turn
                 self._lengths.popleft()
                 lists.give()
-        lists.given = epoch["given"]
+        lists.given = epoch["given"] if state["place"] == "inside" else 0
         put(loader, state)
 
     def came_behind(self, batch: Any) -> int:
@@ -328,8 +330,3 @@ def is_stateful(value: Any) -> bool:
     if any(known(value) for known in FORGETFUL):
         return False
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
-
-
-def tells_places(dataset: Any) -> bool:
-    """Whether its iterators tell a state in a worker process, behind which nothing is made again."""
-    return callable(getattr(dataset, "_place", None)) and callable(getattr(dataset, "_begin_at", None))

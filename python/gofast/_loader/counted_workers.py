@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from torch._utils import ExceptionWrapper
 from torch.utils.data import DataLoader as TorchDataLoader
-from torch.utils.data import IterableDataset
+from torch.utils.data import IterableDataset, default_convert
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from .. import errors
 from .._core import engine
 from .collation import unsent
-from .counted_iterators import CountedIterator, is_stateful, tells_places
-from .resume import seed_anew, warn_of_processes
+from .counted_iterators import CountedIterator, is_stateful
+from .resume import seed_anew, tells_places, warn_of_processes
 from .stacking import Stacking, WorkerBegin
 from .worker_places import PlacedCollate, WorkerPlaces
 
@@ -55,21 +55,22 @@ class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
         if told is not None and self._places is None:
             raise errors.UnsupportedError("the dataset told its places, and takes none now")
         self._stacking, self._batched = Stacking(loader.dataset), loader.batch_sampler is not None
+        self._tells_all = self._batched or loader.collate_fn is not default_convert
         with suppress(errors.GofastError):
             engine.capsule()  # forked workers inherit it
         super().__init__(loader)
         self._seek()
 
     def _dataset_state(self, back: int) -> dict[str, Any] | None:
-        if not self._counted.runs:
-            return None
+        if not self._counted.runs and not back:
+            return None if self._places is None else self._places.state(0, over=True)
         if not getattr(self, "_in_order", True):
             raise errors.UnsupportedError("in_order=False: batches come in any order")
         if is_stateful(self._dataset) and not isinstance(self._dataset, IterableDataset):
             raise errors.UnsupportedError(
                 "the dataset has state, and copies of it in worker processes change"
             )
-        return None if self._places is None else self._places.state(back)
+        return None if self._places is None else self._places.state(back, over=False)
 
     def _next_data(self) -> Any:
         places = self._places
@@ -78,14 +79,17 @@ class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
         try:
             data = super()._next_data()  # type: ignore[no-untyped-call]
         except Exception as error:
-            places.known &= isinstance(error, StopIteration)
+            if isinstance(error, StopIteration):
+                places.ended = True
+            else:
+                places.known = False
             raise
         return places.taken(data)
 
     @property
     def _collate_fn(self) -> Any:
         function = super()._collate_fn
-        return function if self._places is None else PlacedCollate(self._dataset, function, self._batched)
+        return function if self._places is None else PlacedCollate(self._dataset, function, self._tells_all)
 
     @_collate_fn.setter
     def _collate_fn(self, function: Any) -> None:

@@ -117,6 +117,8 @@ def _now(
         "then": None if then is None else [*then.states],
         "unknown": None,
     }
+    if not inside and tells_places(loader.dataset):
+        state["begun"] = loader.dataset._begun()  # type: ignore[attr-defined]
     if epoch is None and (inside or (loader.persistent_workers and iterator is not None)):
         try:
             state["epoch"] = iterator._state()
@@ -225,9 +227,16 @@ def put(loader: DataLoader[Any], state: dict[str, Any]) -> dict[str, Any] | None
         if ranks_here()[1] != state["rank"] or (None not in each and each[0] != each[1]):
             epoch = _without_lists(epoch)
     begin(loader._index_sampler, now)
+    if state.get("begun") is not None and tells_places(loader.dataset):
+        loader.dataset._begin_at(None, state["begun"])  # type: ignore[attr-defined]
     for one, told in zip(_others(loader), state["own"], strict=True):
         put_state(one, told)
     return epoch and {**epoch, "now": now}
+
+
+def tells_places(dataset: Any) -> bool:
+    """Whether its iterators tell a state in a worker process, behind which nothing is made again."""
+    return callable(getattr(dataset, "_place", None)) and callable(getattr(dataset, "_begin_at", None))
 
 
 def draws_anew(state: dict[str, Any], workers: int) -> bool:

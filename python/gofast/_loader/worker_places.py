@@ -23,14 +23,13 @@ class PlacedBatch(NamedTuple):
     """A batch, and where the worker that made it stands behind it.
 
     Attributes:
-        place: what the worker told behind this batch, pickled; None: nothing.
-        since: so many batches, of one sample each, came behind the one with which it told a place.
+        place: what the worker told behind this batch, pickled; empty: it knows no place; None: it told none
+            this time.
     """
 
     batch: Any
     worker: int
     place: bytes | None
-    since: int
 
     def pin_memory(self, *device: Any) -> PlacedBatch:
         """torch calls it."""
@@ -43,28 +42,68 @@ class PlacedCollate:
     Args:
         dataset: tells it.
         function: makes the batch.
-        batched: torch makes the list of rows. Else it gets them one by one, and a place (0.3 ms of a shuffle
-            of 1,000) comes with some of them, for a fiftieth of the time.
+        always: a place comes with each batch. Else it comes with some (0.3 ms of a shuffle of 1,000), for a
+            fiftieth of the time: rows come one by one, and the function draws nothing.
     """
 
-    def __init__(self, dataset: Any, function: Callable[[Any], Any], batched: bool) -> None:
-        self._dataset, self._function, self._batched = dataset, function, batched
-        self._due, self._since = 0.0, 0
+    def __init__(self, dataset: Any, function: Callable[[Any], Any], always: bool) -> None:
+        self._dataset, self._function, self._always = dataset, function, always
+        self._due = 0.0
 
     def __call__(self, rows: Any) -> PlacedBatch:
         """The batch of these rows."""
         batch, worker = self._function(rows), get_worker_info()
         assert worker is not None
         began = time.perf_counter()
-        if began < self._due and not self._batched:
-            self._since += 1
-            return PlacedBatch(batch, worker.id, None, self._since)
+        if began < self._due and not self._always:
+            return PlacedBatch(batch, worker.id, None)
         place = self._dataset._place()
         # In one piece: torch would make a file of every tensor.
-        told = place and pickle.dumps({**place, "then": Generators.plain_now()})
+        told = pickle.dumps({**place, "then": Generators.plain_now()}) if place else b""
         ended = time.perf_counter()
-        self._due, self._since = ended + 50 * (ended - began), 0
-        return PlacedBatch(batch, worker.id, told, 0)
+        self._due = ended + 50 * (ended - began)
+        return PlacedBatch(batch, worker.id, told)
+
+
+class _WorkerStand(NamedTuple):
+    """Where a worker stands.
+
+    Attributes:
+        place: what it told last, pickled or as plain data; None: nothing since it began; empty: nobody knows.
+        ends: so many epochs ended since then. An iterator that goes on from the place comes to the end of the
+            first of them.
+        since: behind all that it gave so many batches, of one sample each.
+    """
+
+    place: Any = None
+    ends: int = 0
+    since: int = 0
+
+    @classmethod
+    def of(cls, told: dict[str, Any] | None) -> _WorkerStand:
+        """That of which `plain` told."""
+        if told is None:
+            return cls()
+        return cls(told.get("place", told), told.get("ends", 0), told.get("since", 0))
+
+    def plain(self) -> dict[str, Any]:
+        """The same as plain data."""
+        place = pickle.loads(self.place) if isinstance(self.place, bytes) else self.place
+        return {"place": place, "ends": self.ends, "since": self.since}
+
+    def seek(self, dataset: Any) -> None:
+        """The next iterator of the dataset goes on from here."""
+        if self.place is not None:
+            dataset._begin_at(_behind(self.place, 0 if self.ends else self.since), {})
+        for _ in range(self.ends):
+            for _ in dataset:
+                pass
+        if self.ends and self.since:
+            dataset._begin_at(_behind({}, self.since), {})
+
+
+def _behind(place: dict[str, Any], batches: int) -> dict[str, Any]:
+    return {**place, "drop": place.get("drop", 0) + batches}
 
 
 class WorkerPlaces:
@@ -77,85 +116,87 @@ class WorkerPlaces:
 
     Attributes:
         known: a batch that failed has no place.
+        ended: all workers came to the end of the epoch.
     """
 
     def __init__(self, dataset: Any, workers: int, state: dict[str, Any] | None) -> None:
-        self._dataset, self.known = dataset, True
+        self._dataset, self.known, self.ended = dataset, True, False
         if state is not None:
             dataset._begin_at(None, state["begun"])
         state = state or {"workers": [None] * workers, "next": 0}
-        self._begin: list[Any] = [at and (at, 0) for at in state["workers"]]
-        self._turn: int = state["next"]
-        self._past: deque[tuple[int, Any]] = deque(maxlen=MOST)  # the worker, and its place before that
-        self._began = 0  # epochs
+        self._workers = [*map(_WorkerStand.of, state["workers"])]
+        self._next: int = state["next"]
+        self._past: deque[tuple[int, _WorkerStand]] = deque(maxlen=MOST)  # and where it stood before that
+        self._epochs, self._begun = state.get("epochs", 1), False
 
     def begun(self, cycle: Iterator[int]) -> Iterator[int]:
         """An epoch begins: torch asks the workers in this order."""
-        self._workers, self._next = [*self._begin], self._turn
-        self._past, self.known = deque(maxlen=MOST), True
-        for _ in islice(cycle, self._turn):
+        if self._begun:
+            self._workers, self._next = self._behind_all(), 0
+            self._epochs += 1
+        self._begun, self.known, self.ended = True, True, False
+        self._past = deque(maxlen=MOST)
+        for _ in islice(cycle, self._next):
             pass
-        self._began, self._given = self._began + 1, 0
-        self._begin, self._turn = [None] * len(self._begin), 0
         return cycle
 
     def worker_begin(self, begin: Callable[[int], None]) -> WorkerBeginsAt:
         """What a worker calls when it begins."""
-        return WorkerBeginsAt(self._dataset, begin, self._begin)
+        return WorkerBeginsAt(self._dataset, begin, self._workers)
 
     def taken(self, placed: PlacedBatch) -> Any:
         """The batch, which is handed out."""
         before = self._workers[placed.worker]
         self._past.append((placed.worker, before))
-        self._given += 1
-        place = before[0] if placed.since and before is not None else placed.place
-        self.known &= place is not None
-        self._workers[placed.worker] = place, placed.since
+        self._workers[placed.worker] = (
+            before._replace(since=before.since + 1) if placed.place is None else _WorkerStand(placed.place)
+        )
         self._next = (placed.worker + 1) % len(self._workers)
         return placed.batch
 
-    def state(self, back: int) -> dict[str, Any] | None:
-        """What an equal one goes on from; None: nobody knows.
+    def _behind_all(self) -> list[_WorkerStand]:
+        """Behind the epoch. Of one that was left, or in which a batch failed, nobody knows it."""
+        if not self.ended or not self.known:
+            return [_WorkerStand(b"")] * len(self._workers)
+        return [one._replace(ends=one.ends + 1, since=0) for one in self._workers]
+
+    def state(self, back: int, over: bool) -> dict[str, Any] | None:
+        """What an equal one goes on from; None: nobody knows, and it may make the first epoch again.
 
         Args:
             back: batches that were handed out behind the one whose state it is.
+            over: the epoch is, and the next one has not begun.
 
         Raises:
-            UnsupportedError: workers that go on with another epoch did not all tell where they began it.
+            UnsupportedError: nobody knows where workers began this epoch, or will begin the next one.
         """
-        if self._began > 1 and self._given - back < (count := len(self._begin)):
+        workers, following, epochs = [*self._workers], self._next, self._epochs
+        for following, before in [*self._past][::-1][:back]:
+            workers[following] = before
+        if over:
+            workers, following, epochs = self._behind_all(), 0, epochs + 1
+        if not self.known or back > len(self._past) or any(one.place == b"" for one in workers):
+            if epochs == 1:
+                return None
             raise errors.UnsupportedError(
-                f"persistent_workers=True: in epochs behind the first, there is no state before batch {count}"
+                "persistent_workers=True: an epoch was left early, or a batch failed, and workers have not "
+                "told since where they stand: nobody knows where they began this epoch"
             )
-        if not self.known or back > len(self._past):
-            return None
-        workers, following = [*self._workers], self._next
-        for following, place in [*self._past][::-1][:back]:
-            workers[following] = place
-        return {
-            "workers": [at and _with(*at) for at in workers],
-            "next": following,
-            "begun": self._dataset._begun(),
-        }
+        told = [one.plain() for one in workers]
+        return {"workers": told, "next": following, "epochs": epochs, "begun": self._dataset._begun(not over)}
 
 
 class WorkerBeginsAt:
     """What a loader's workers call in place of another function, when they begin.
 
     Args:
-        dataset: goes on from the worker's place, where there is one.
+        dataset: goes on from where the worker stands.
     """
 
-    def __init__(self, dataset: Any, function: Callable[[int], None], places: list[Any]) -> None:
-        self._dataset, self._function, self._places = dataset, function, places
+    def __init__(self, dataset: Any, function: Callable[[int], None], workers: list[_WorkerStand]) -> None:
+        self._dataset, self._function, self._workers = dataset, function, workers
 
     def __call__(self, worker: int) -> None:
         """A worker begins."""
         self._function(worker)
-        if self._places[worker] is not None:
-            self._dataset._begin_at(self._places[worker][0], {})
-
-
-def _with(place: Any, since: int) -> dict[str, Any]:
-    told: dict[str, Any] = pickle.loads(place) if isinstance(place, bytes) else place
-    return {**told, "drop": told.get("drop", 0) + since}
+        self._workers[worker].seek(self._dataset)

@@ -74,9 +74,10 @@ class DataPipeline(IterableDataset[Any]):
         begin_stages(self.pipeline, begun)
         self._from = state
 
-    def _begun(self) -> dict[int, dict[str, Any]]:
-        """With what stages begin, in the process whose user asks for a state."""
-        self._pass().warn()
+    def _begun(self, inside: bool = False) -> dict[int, dict[str, Any]]:
+        """With what stages begin, in the process whose user asks for a state, of the inside of an epoch."""
+        if inside:
+            self._pass().warn()
         return begun_stages(self.pipeline)
 
     def __getstate__(self) -> dict[str, Any]:

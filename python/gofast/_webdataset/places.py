@@ -23,6 +23,7 @@ from .sample_stages import AnySeed, Shuffling, Stage, detshuffle
 from .shards import ResampledShards, SimpleShardList
 
 _DRAWING = (Shuffling, detshuffle, SimpleShardList, ResampledShards)
+_URLS = 64  # of shards that are kept, at least, before those are looked for that nobody needs
 _HOLD_NOTHING = {
     stages.mapped,
     stages.map_dict_,
@@ -59,7 +60,7 @@ class PlacedPass:
         self._begun, self._seeds = begun_stages(stages), AnySeed.given
         self._drawn: dict[int, tuple[Any, Any]] = {}  # of stages that draw: the generator, its state before
         self._held: dict[int, list[Any]] = {}
-        self._urls: dict[int, str] = {}
+        self._urls: dict[int, str] = {}  # of the shards that `state` needs, and of some more
         self._at = SampleAt(0, 0, 0)  # of the sample that was read last
         # What `batched` pulled behind a full batch, and the generators before that.
         self._ahead: list[SampleAt] | None = None
@@ -89,9 +90,8 @@ class PlacedPass:
         state = self._from
         data: Any = None
         if state is not None:
-            begin_stages(self._stages, state["stages"])
-            self._begun = state["stages"]
-            self._seeds = AnySeed.given = state["seeds"]
+            self.begin(state)
+            self._begun, self._seeds = state["stages"], state["seeds"]
         for number, stage in enumerate(self._stages):
             if type(stage) in _DRAWING:
                 data = self._draw(number, stage, data)
@@ -123,20 +123,27 @@ class PlacedPass:
             return self._placed(stage, self._numbered(shards, SampleAt(0, 0, 0)))
         self._at = at = SampleAt(*state["at"])
         rest = iter(shards)
-        before = [*islice(rest, at.shard + 1)]
-        self._urls = dict(enumerate(map(_url_of, before)))
-        if any(self._urls.get(number) != url for number, url in state["urls"].items()):
+        last: Any = None
+        for number, last in enumerate(islice(rest, at.shard + 1)):
+            if number in state["urls"]:
+                self._urls[number] = _url_of(last)
+        if self._urls != state["urls"]:
             raise errors.UnsupportedError("the state is of other shards, or they come in another order")
         self._held = {number: self._found(stage, _places(held)) for number, held in state["held"].items()}
         self._pending = [sample for _, sample in self._found(stage, _places(state["ahead"]))]
-        going_on = self._placed(stage, self._numbered(before[-1:], at))
+        going_on = self._placed(stage, self._numbered([last], at))
         return chain(
             (found for found in going_on if found[0].sample > at.sample),
             self._placed(stage, self._numbered(rest, SampleAt(at.shard + 1, 0, 0))),
         )
 
     def _numbered(self, shards: Iterable[Any], first: SampleAt) -> Iterator[Any]:
+        most = _URLS
         for number, shard in enumerate(shards, first.shard):
+            if len(self._urls) >= most:  # shards may come for ever
+                used = self._used()
+                self._urls = {n: url for n, url in self._urls.items() if n in used or n > self._at.shard}
+                most = 2 * len(self._urls) + _URLS
             self._urls[number] = url = _url_of(shard)
             yield shard_at(url, first if number == first.shard else SampleAt(number, 0, 0))
 
@@ -194,18 +201,33 @@ class PlacedPass:
         begun = {"stages": self._begun, "seeds": self._seeds}
         if self.why is not None:
             return {**begun, "drawn": {i: before for i, (_, before) in self._drawn.items()}}
-        held = {i: [at for at, _ in some] for i, some in self._held.items() if i > self._tar}
-        ahead = self._ahead or []
-        used = {at.shard for some in (*held.values(), ahead, [self._at]) for at in some}
+        held, ahead = self._held_places(), self._ahead or []
         return {
             **begun,
             "drawn": {i: rng.getstate() if i > self._tar else s for i, (rng, s) in self._drawn.items()},
             "at": [*self._at],
-            "urls": {number: self._urls[number] for number in used},
+            "urls": {number: self._urls[number] for number in self._used()},
             "held": {i: [n for at in some for n in at] for i, some in held.items()},
             "ahead": [n for at in ahead for n in at],
             "before": self._before if ahead else None,
         }
+
+    def _held_places(self) -> dict[int, list[SampleAt]]:
+        return {i: [at for at, _ in some] for i, some in self._held.items() if i > self._tar}
+
+    def _used(self) -> set[int]:
+        """The shards of samples that were read and not given, and of the last one."""
+        held = self._held_places().values()
+        return {at.shard for some in (*held, self._ahead or [], [self._at]) for at in some}
+
+    def next(self) -> dict[str, Any]:
+        """From what the pass behind this one begins, if this one gives nothing more."""
+        return {"stages": begun_stages(self._stages), "seeds": AnySeed.given}
+
+    def begin(self, told: dict[str, Any]) -> None:
+        """What begins now, begins from what `next` told."""
+        begin_stages(self._stages, told["stages"])
+        AnySeed.given = told["seeds"]
 
 
 class PipelineRun:
@@ -253,7 +275,11 @@ class PipelineRun:
             Generators.of(begun).put()
         elif going_on is not None:
             going_on = {**going_on, "then": state["then"]}
-        while self._number < self._repetitions and self._given != self._most:
+        if (following := state.get("next")) is not None:  # this one is over
+            self._made(None).begin(following)
+            if then is not None:
+                then.put()
+        while not self._is_over():
             self._now, empty = self._made(going_on), going_on is None
             self._begun = None if self._now.why is None else Generators.plain_now()
             for sample in self._now:
@@ -274,6 +300,9 @@ class PipelineRun:
                 return
             self._number, self._first, going_on = self._number + 1, self._given, None
 
+    def _is_over(self) -> bool:
+        return self._number >= self._repetitions or self._given == self._most
+
     def state_dict(self) -> dict[str, Any]:
         """Where it stands: behind what was given last."""
         if self._now is not None:
@@ -286,6 +315,8 @@ class PipelineRun:
         if now is None:
             return self._from
         places = {"number": self._number, "given": self._given, "first": self._first}
+        if self._is_over():
+            return {**places, "next": now.next(), "then": None}
         return {**places, "pass": now.state(), "begun": self._begun, "then": None}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -8,7 +8,9 @@ import io
 import json
 import pickle
 import random
+import resource
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,6 +180,45 @@ def test_compressed_shards(tmp_path: Path, form: str) -> None:
         with pytest.raises(errors.DamagedError) as error:
             gofast.ImageFiles.from_mds(tmp_path)
         assert error.value.path == str(path)
+
+
+@pytest.mark.parametrize("form", ["zstd", "gz", "bz2"])
+def test_a_shard_that_unpacks_to_more_than_its_index_says_is_not_unpacked(tmp_path: Path, form: str) -> None:
+    """Of 16 GB, one block too many is made; where index.json says too much for the memory, nothing."""
+    write_mds(tmp_path, COLUMNS, [samples()])
+    told = json.loads((tmp_path / "index.json").read_text())
+    (shard,) = told["shards"]
+    path = tmp_path / f"shard.00000.mds.{form}"
+    whole = (tmp_path / "shard.00000.mds").read_bytes()
+    (tmp_path / "shard.00000.mds").unlink()
+    with path.open("wb") as file:
+        file.write(PACK[form](whole))
+        part = PACK[form](bytes(64 << 20))
+        file.writelines([part] * 256)
+    shard |= {"compression": form, "zip_data": {"basename": path.name}}
+
+    def refused(kind: type[errors.GofastError], said: str, *shards: dict[str, Any]) -> None:
+        (tmp_path / "index.json").write_text(json.dumps({"version": 2, "shards": shards}))
+        began, before = time.process_time(), peak()
+        with pytest.raises(kind, match=said) as error:
+            gofast.ImageFiles.from_mds(tmp_path)
+        assert time.process_time() - began < 2  # all of it would take many seconds, and gigabytes
+        assert peak() - before < 400 << 20
+        assert error.value.path in (str(path), str(tmp_path / "index.json"))
+
+    refused(errors.DamagedError, f"unpacks to more than {len(whole)} bytes", shard)
+    large = {**shard, "raw_data": {**shard["raw_data"], "bytes": (1 << 32) - 1}}
+    refused(errors.LimitError, "more memory than there is", *[large] * 5000)
+    for size in (1 << 32, 0, -1, "7", None, True, 8.0):
+        refused(errors.DamagedError, "index", {**shard, "raw_data": {**shard["raw_data"], "bytes": size}})
+    path.write_bytes(PACK[form](whole))
+    (tmp_path / "index.json").write_text(json.dumps({"version": 2, "shards": [shard]}))
+    assert gofast.ImageFiles.from_mds(tmp_path).targets == [100 - i for i in range(13)]
+
+
+def peak() -> int:
+    """The most memory that this process has had."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _zstd(data: bytes) -> bytes:

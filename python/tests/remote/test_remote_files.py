@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from torchvision.transforms import ToTensor
 import gofast
 import gofast.webdataset as wds
 from gofast import errors
-from gofast._core.download_cache import DownloadBudget
+from gofast._core.download_cache import DownloadBudget, _claims
 from gofast._core.remote_files import Downloads, local_files
 from picture_files import contents
 from records import example, framed
@@ -323,6 +324,106 @@ def test_a_download_that_nobody_wants_ends(web: Served, kept: Path) -> None:
     gc.collect()
     over.set()
     assert files(kept) == []
+
+
+INTERRUPTED = """
+import gc, json, os, sys
+from gofast._core.download_cache import _claims
+from gofast._core.remote_files import Downloads
+
+url, kept = sys.argv[1:]
+
+def held():
+    fds = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+    return [fd for fd in fds if fd.startswith(kept)], [*_claims], len(os.listdir("/proc/self/task"))
+
+Downloads([url + "small.bin"]).result()
+threads = held()[2]
+for _ in range(5):
+    downloads = Downloads([url + "small.bin", url + "big.bin"])
+    try:
+        print("waits", flush=True)
+        downloads.result()
+    except KeyboardInterrupt:
+        fds, claims, more = held()
+        print(json.dumps([fds, claims, more - threads < 5]), flush=True)
+    input()
+print([os.path.getsize(path) for path in Downloads([url + "big.bin"]).result()])
+"""
+
+
+@pytest.mark.parametrize("where", ["state", "ranges", "other"])
+def test_ctrl_c_releases_all_that_a_download_holds(where: str, web: Served, kept: Path) -> None:
+    """While a server says nothing, or another process downloads: at once, and what is held is still there."""
+    web.put(**{"small.bin": b"1", "big.bin": bytes(20 << 20)})
+    over, asked = threading.Event(), threading.Event()
+
+    def hold(request: Any, _: int) -> bool:
+        whole = request.headers.get("Range", "") not in ("", "bytes=0-0")
+        if "big" in request.path and whole == (where == "ranges") and where != "other":
+            asked.set()
+            over.wait(60)
+        return False
+
+    web.spoil = hold
+    other = Downloads([web.url + "big.bin"])
+    if where == "other":
+        other._begin()
+        other.begun = None  # it has the lock, and brings nothing
+        asked.set()
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, web.url, str(kept)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            for attempt in range(5):
+                assert child.stdout.readline() == "waits\n"
+                assert asked.wait(30)
+                time.sleep(0.02 * attempt)  # also before it waits
+                child.send_signal(signal.SIGINT)
+                began = time.monotonic()
+                assert child.stdout.readline() == "[[], [], true]\n"
+                assert time.monotonic() - began < 10
+                assert ("big.bin.part" in files(kept)) == (where == "other")
+                asked.clear() if where != "other" else None
+                over.set() if attempt == 4 else None
+                other.release() if attempt == 4 else None
+                child.stdin.write("\n")
+                child.stdin.flush()
+            assert child.stdout.readline() == f"[{20 << 20}]\n"
+        finally:
+            over.set()
+            child.kill()
+
+
+def test_ctrl_c_at_the_end_closes_no_file_twice(
+    web: Served, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its number may belong to another file by then."""
+    web.put(**{f"{i}.bin": b"1" for i in range(3)})
+    closed = list[int]()
+
+    class Interrupting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(os, name)
+
+        def close(self, fd: int) -> None:
+            os.close(fd)
+            closed.append(fd)
+            if len(closed) == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr("gofast._core.remote_files.os", Interrupting())
+    downloads = Downloads([f"{web.url}{i}.bin" for i in range(3)])
+    with pytest.raises(KeyboardInterrupt):
+        downloads.result()
+    assert len(closed) == len({*closed}) == 3
+    assert str(kept) not in _claims and files(kept) == [f"{i}.bin" for i in range(3)]
 
 
 def test_where_and_how_much(web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
