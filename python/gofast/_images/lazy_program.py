@@ -178,9 +178,9 @@ class LazyProgram(_Program[torch.Tensor]):
             channels, height, width = plan.shape
             self.shape = height, width, channels
         self.dtype: torch.dtype = getattr(torch, plan.dtype)
-        self.alone = self.together = 0
+        self.alone = self.together = self.missed = 0
         self.stacked, self.fresh, self.expected = False, False, ExpectedBatches()
-        self.since, self.group = 0, _MOST_WAITING
+        self.since, self.group, self.few = 0, _MOST_WAITING, False
         self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"

@@ -351,7 +351,7 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
     if in_place and (pending.shared or program.dtype is not pending.program.dtype):
         return None
     with _lock:
-        if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
+        if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.may_become():
             return None  # another thread was faster
         if program is pending.program and do not in ("copied", "flipped"):
             return sample
@@ -361,6 +361,7 @@ def calculated(do: str, in_place: bool, sample: Any, by: Any = None) -> torch.Te
             return _sample(pending.then(program, turn), type(sample))
         sample._pending = pending.then(program)
         Pending.begin(program)
+        sample._pending.begin_at_once()
     return sample
 
 
@@ -383,7 +384,7 @@ def _written(sample: Any, index: Any, by: Any) -> bool:
     if box is None:
         return False
     with _lock:
-        if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.is_open():
+        if not isinstance(sample, LazySample) or sample._pending is not pending or not pending.may_become():
             return False
         boxes = (*pending.boxes, box)
         if len(boxes) > _MOST_BOXES or box_bytes(boxes) > sample.nbytes:
@@ -444,6 +445,7 @@ def _sample(pending: Pending, kind: type[LazySample] = LazySample) -> LazySample
     sample = _tensor(pending, kind)
     with _lock:
         Pending.begin(pending.program)
+        pending.begin_at_once()
     return sample
 
 

@@ -23,6 +23,8 @@ from .expected_batches import ExpectedBatches, Row
 from .written_boxes import WrittenBox, write_boxes
 
 _BEGUN = 4  # samples that wait, beside the latest: so many are begun together. One by one, they take 5 % more
+_FEW = 8  # samples, or fewer, of which the first is looked at. Unless all are begun, threads sleep meanwhile
+_MOST_MISSED = 4  # samples of a program that were begun at once and then became something else
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
 
@@ -37,6 +39,8 @@ class Makes(Protocol):
         fresh: a batch was made, and none was begun since. The threads sleep.
         since: how many were made, or wait, since somebody looked at one.
         group: how many wait for the first look at one, beside the latest.
+        few: so few wait for that look that each is begun at once.
+        missed: how many became something else after they were begun.
         expected: batches of them that somebody will stack.
     """
 
@@ -48,6 +52,8 @@ class Makes(Protocol):
     fresh: bool
     since: int
     group: int
+    few: bool
+    missed: int
     expected: ExpectedBatches
 
     def has_helpers(self) -> bool:
@@ -304,6 +310,18 @@ class Pending:
             waiting.extend(weakref.ref(one) for one in each if one.making is None)
             waiting.append(latest)
 
+    def begin_at_once(self) -> None:
+        """Has a thread make it where so few wait for a look: the latest would wait in vain."""
+        program = self.program
+        wanted = program.few and program.missed < _MOST_MISSED and not program.stacked
+        if not (wanted and program.has_helpers() and self.waits()):
+            return
+        try:
+            Pending._begin(program, [self])
+        except BaseException:
+            self.give_up()
+            raise
+
     @staticmethod
     def _taken(waiting: deque[weakref.ref[Pending]]) -> list[Pending]:
         """Those that wait still. They are not there any more."""
@@ -362,6 +380,12 @@ class Pending:
     def is_open(self) -> bool:
         """Whether something else may still become of it."""
         return self.value is None and self.making is None
+
+    def may_become(self) -> bool:
+        """The same; one that was begun too early for that counts."""
+        if self.making is not None:
+            self.program.missed += 1
+        return self.is_open()
 
     def is_left(self) -> bool:
         """Whether it must be made: nobody has, and nobody of this process does."""
@@ -458,6 +482,7 @@ class Pending:
         """Learns how many wait for a look: of two, one is begun before anybody looks."""
         program = self.program
         if program.since:
+            program.few = 2 <= program.since <= _FEW  # one alone is looked at before anybody could begin it
             program.group, program.since = max(1, program.since - 1), 0
 
     def _make(self, group: list[Pending]) -> None:

@@ -23,8 +23,8 @@ class PendingStack:
         place: memory of all of them.
     """
 
-    alone = together = since = group = 0
-    stacked = fresh = False
+    alone = together = since = group = missed = 0
+    stacked = fresh = few = False
     expected = ExpectedBatches()  # there are none
 
     def __init__(self, parts: Sequence[Pending], place: torch.Tensor) -> None:

@@ -354,7 +354,7 @@ def test_a_thread_that_looks_while_a_batch_is_made_in_place(
 
 
 @pytest.mark.parametrize("first", [v2.PILToTensor(), v2.ToImage()])
-def test_of_batches_of_two_the_first_is_begun(first: Any, files: list[Path]) -> None:
+def test_of_batches_of_two_each_is_begun(first: Any, files: list[Path]) -> None:
     """Others than Compose's samples lie with their channels last, and are divided in place."""
     steps = v2.Compose([v2.RandomHorizontalFlip(), first, v2.ToDtype(torch.float32, True)])
     conversions._conversions.clear()
@@ -363,13 +363,41 @@ def test_of_batches_of_two_the_first_is_begun(first: Any, files: list[Path]) -> 
         torch.manual_seed(i)
         rows = [steps(gofast.open(path).convert("RGB"), {"a": 1})[0] for path in files[i : i + 2]]
         assert all(isinstance(row, LazySample) for row in rows)
-        assert [row._pending.making is not None for row in rows] == [i > 0, False]
+        assert [row._pending.making is not None for row in rows] == [i > 0] * 2
         made += [row.data_ptr() and row for row in rows]
     theirs = list[Any]()
     for i in range(0, N, 2):
         torch.manual_seed(i)
         theirs += [steps(Image.open(path).convert("RGB"), {"a": 1})[0] for path in files[i : i + 2]]
     assert difference(made, theirs) == ""
+
+
+def pairs(files: list[Path], seen: Callable[[Any], Any]) -> list[int]:
+    """Looks at two pictures at a time, each of which is torchvision's; how many were begun."""
+    found = []
+    for some in zip(files[::2], files[1::2], strict=True):
+        rows = [F.to_tensor(gofast.open(path).convert("RGB")) for path in some]
+        found.append(begun(rows))
+        theirs = [F.to_tensor(Image.open(path).convert("RGB")) for path in some]
+        assert difference([seen(row) for row in rows], [seen(row) for row in theirs]) == ""
+    return found
+
+
+def test_what_became_something_else_once_begun_is_begun_later(files: list[Path]) -> None:
+    conversions._conversions.clear()
+    assert pairs(files[:6], lambda x: x + 0) == [0, 2, 2]
+    assert pairs(files[:8], CHANGES["normalised"]) == [2, 1, 1, 1], "the first of two, as others are begun"
+    assert pairs(files[:4], lambda x: x + 0) == [1, 1]
+
+
+def test_an_error_while_one_is_begun_at_once(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    conversions._conversions.clear()
+    pairs(files[:4], lambda x: x + 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(codecs.capsule(), "begin_samples", raising)
+        with pytest.raises(MemoryError):
+            F.to_tensor(gofast.open(files[0]).convert("RGB"))
+    assert pairs(files[:4], lambda x: x + 0) == [2, 2]
 
 
 def test_a_look_at_one_that_is_begun_makes_the_others_meanwhile(files: list[Path]) -> None:
