@@ -25,10 +25,11 @@ from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
 from . import nearest_masks
+from .held_pictures import MOST_BYTES, Held
 from .lazy_program import LazyProgram
 from .lazy_samples import LazySample, calculated, lazy_sample
 from .lazy_tv_images import lazy_tv_image
-from .pending_samples import MOST_BYTES, Pending, flip_of
+from .pending_samples import flip_of
 from .sample_numbers import SampleNumbers
 
 _CHANNELS = {"RGB": 3, "L": 1}
@@ -90,7 +91,7 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
     channels, (width, height) = _CHANNELS.get(image.mode, 0), image.size
     if not channels or min(width, height) < 2 or environment() is not None:
         return None
-    if Pending.waiting >= MOST_BYTES or torch.is_inference_mode_enabled():
+    if Held.waiting >= MOST_BYTES or torch.is_inference_mode_enabled():
         return None
     conversion, again = _conversion(how, channels), None
     at_once = width * height < SMALL and conversion.is_looked_at()

@@ -30,10 +30,11 @@ from .._plan.transforms import environment
 from . import path_cache, picture_draws, pillow
 from .core_pictures import CorePictures
 from .expected_batches import ExpectedBatches
+from .held_pictures import MOST_BYTES, Held, Making
 from .lazy_samples import LazySample, lazy_sample
 from .lazy_tv_images import lazy_tv_image
 from .path_cache import LazyImageCache
-from .pending_samples import MOST_BYTES, Making, Pending, failed
+from .pending_samples import Pending, failed
 from .picture_files import BatchFiles
 from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers
@@ -211,7 +212,7 @@ class LazyProgram(_Program[torch.Tensor]):
         """Whether it is worth while that samples wait for each other."""
         return (
             self._may_wait
-            and Pending.waiting < MOST_BYTES
+            and Held.waiting < MOST_BYTES
             and not torch.is_inference_mode_enabled()
             and not self.is_looked_at()
             and (shares_batches() or (self.has_helpers() and get_worker_info() is None))

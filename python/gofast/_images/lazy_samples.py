@@ -22,7 +22,8 @@ from torch.utils import swap_tensors
 from .._core.native import Picture
 from .._lazy.source import Source
 from .._loader.sample_memory import empty_batch, in_place
-from .pending_samples import Held, Makes, Pending, flip_of
+from .held_pictures import Held
+from .pending_samples import Makes, Pending, flip_of
 from .pending_stacks import stack_later
 from .written_boxes import WrittenBox, box_bytes, box_of, write_boxes
 

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 
 from .. import errors
-from .._core import codecs, engine, native
 from .._core.native import Picture
 from .._core.processor_time import Spent
 from .._lazy.chain import turn
-from .._lazy.source import ANY_PIXELS, Source, pass_order
 from .._loader.sample_memory import in_place
 from .expected_batches import ExpectedBatches, Row
+from .held_pictures import Held, Making
 from .written_boxes import WrittenBox, write_boxes
 
 _BEGUN = 4  # samples that wait, beside the latest: so many are begun together. One by one, they take 5 % more
 _FEW = 8  # samples, or fewer, of which the first is looked at. Unless all are begun, threads sleep meanwhile
 _MOST_MISSED = 4  # samples of a program that were begun at once and then became something else
-MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
 
 class Makes(Protocol):
@@ -110,135 +106,6 @@ def failed() -> errors.EngineError:
     return errors.EngineError("a picture that waited for its batch could not be made: is memory short?")
 
 
-class Held:
-    """What lazy samples wait with: a file or pixels. Many samples may be made of the same.
-
-    Args:
-        picture: of which a sample is made.
-        again: the file, if it is worth decoding it once for all samples.
-
-    Attributes:
-        data, size: the file, and zeros; or pixels, and their width and height.
-        whole: width and height of what is to be decoded.
-    """
-
-    __slots__ = ("__weakref__", "_again", "_bytes", "_making", "_rows", "data", "size", "whole")
-
-    def __init__(self, picture: Picture) -> None:
-        self.data, *self.size = picture[:3]
-        self.whole: tuple[int, int] | None = None
-        self._again: weakref.ref[Source] | None = None
-        self._making: Making | None = None  # who decodes it now
-        self._rows = b""  # what that comes to
-        self._bytes = 0
-        self._count(len(self.data))
-
-    @classmethod
-    def of(cls, picture: Picture, again: Source | None = None) -> Held:
-        """The one with a picture's data."""
-        data = picture[0]
-        held = _held.get(id(data))
-        if held is None or held.data is not data:  # its file's data has gone, and another's lies there
-            held = _held[id(data)] = cls(picture)
-        if again is not None and held.whole is None and not held.size[0]:
-            held.whole, held._again = again.size, weakref.ref(again)
-            held._count(4 * again.size[0] * again.size[1])
-        return held
-
-    def _count(self, size: int) -> None:
-        Pending.waiting += size - self._bytes
-        self._bytes = size
-
-    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not over():
-            Pending.waiting -= self._bytes
-
-    @staticmethod
-    def begin(each: Iterable[Held]) -> None:
-        """Begins to decode files of which several samples are made, side by side."""
-        files = {
-            held: (held.data, 0, 0, b"", *held.whole)
-            for held in each
-            if held.whole and (held._making is None or not held._making.is_here())
-        }
-        if not files:
-            return
-        work, rows = codecs.capsule().begin_rows(
-            [*files.values()], pass_order(), ANY_PIXELS, *engine.helpers()
-        )
-        making = Making(work, rows, None)  # no files: they refer to it
-        for held, made in zip(files, rows, strict=True):
-            held._making, held._rows = making, made
-
-    def end(self, now: bool = False) -> bool:
-        """Whether nobody decodes it any more: it was decoded, or memory was short, and each sample decodes
-        what it needs.
-
-        Args:
-            now: does not wait until that is so.
-        """
-        if self._making is None or not self._making.is_here():
-            self._making = None
-            return not self.whole
-        fault = self._making.end(now)
-        if fault is None:
-            return False
-        made, size = self._rows, self.whole
-        self._making, self._rows, self.whole = None, b"", None
-        if fault or size is None:
-            return True
-        self.data, self.size = made, [*size]
-        _held[id(made)] = self
-        if self._again is not None and (source := self._again()) is not None:
-            source.keep(made)
-        return True
-
-    @staticmethod
-    def decode(each: Iterable[Held | None]) -> None:
-        """Decodes the files of which several samples are made."""
-        files = {held for held in each if held is not None and held.whole}
-        Held.begin(files)
-        for held in files:
-            held.end()
-
-
-_held: weakref.WeakValueDictionary[int, Held] = (
-    weakref.WeakValueDictionary()
-)  # by the identity of a file's data
-
-
-class Making:
-    """Samples, or pixels of pictures, that the engine's threads make while Python goes on.
-
-    Args:
-        work: of the core.
-        places: memory of what is made.
-        needs: what must stay until the end.
-    """
-
-    __slots__ = ("_fault", "_needs", "_pid", "_places", "_work")
-
-    def __init__(self, work: native.Making, places: Sequence[object], needs: object) -> None:
-        self._work: native.Making | None = work
-        self._places, self._needs, self._pid = places, needs, os.getpid()
-        self._fault: int | None = None
-
-    def __del__(self) -> None:
-        self._work = None  # first of all: it writes to the places until it has ended
-
-    def is_here(self) -> bool:
-        """Whether it is this process's: a forked child has neither the threads nor what they have made."""
-        return self._pid == os.getpid()
-
-    def end(self, now: bool = False) -> int | None:
-        """Waits for all of them: 0, or a fault. Now: does not wait; None while they are made."""
-        if self._work is not None:
-            self._fault = codecs.capsule().end_samples(self._work, now)
-            if self._fault is not None:
-                self._work, self._places, self._needs = None, (), None
-        return self._fault
-
-
 class Pending:
     """What a lazy sample will be made of.
 
@@ -259,8 +126,6 @@ class Pending:
         "__weakref__", "boxes", "held", "making", "number", "place", "program", "record", "recorded", "row",
         "shared", "used", "value",
     )  # fmt: skip
-
-    waiting = 0  # bytes of all that wait
 
     def __init__(
         self, program: Makes, held: Held | None, recorded: tuple[Any, ...], record: array[int] | None

@@ -12,7 +12,8 @@ import torch
 
 from .._core.native import Picture
 from .expected_batches import ExpectedBatches
-from .pending_samples import Held, Making, Pending
+from .held_pictures import Held, Making
+from .pending_samples import Pending
 
 
 class PendingStack:

@@ -24,8 +24,8 @@ import gofast
 from forked import answer_of_child
 from gofast._core import codecs, engine
 from gofast._images import conversions, lazy_samples
+from gofast._images.held_pictures import Held, Making
 from gofast._images.lazy_samples import LazySample
-from gofast._images.pending_samples import Making, Pending
 from gofast._loader.sample_memory import SampleMemory
 from image_data import noise_files
 from same import difference
@@ -176,11 +176,11 @@ def test_views_are_begun_when_their_picture_is_there(files: list[Path], views: A
 @pytest.mark.parametrize("kept", [slice(None, None, 2), slice(1, None, 2), slice(0, 0)])
 def test_views_may_be_dropped_at_any_moment(views: Any, kept: slice) -> None:
     rows, theirs, _ = views
-    before = Pending.waiting
+    before = Held.waiting
     helds = [weakref.ref(one._pending.held) for one in rows]
     rows[:] = rows[kept]
     assert difference([one + 0 for one in rows], theirs[kept]) == ""
-    assert all(held() is None for held in helds) and Pending.waiting < before
+    assert all(held() is None for held in helds) and Held.waiting < before
 
 
 def test_a_forked_child_decodes_pictures_again(views: Any) -> None:

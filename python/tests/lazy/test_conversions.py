@@ -20,8 +20,8 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast._images import compose_calls, conversions, lazy_program, pending_samples
+from gofast._images.held_pictures import Held
 from gofast._images.lazy_samples import LazySample
-from gofast._images.pending_samples import Pending
 from same import difference
 
 pytestmark = pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
@@ -537,10 +537,10 @@ def test_nothing_is_held_behind(files: list[Path]) -> None:
     import gc
 
     gc.collect()
-    before = Pending.waiting
+    before = Held.waiting
     rows = [F.normalize(F.to_tensor(opened(path)), MEAN, STD) for path in files]
-    assert Pending.waiting > before
+    assert Held.waiting > before
     rows[0].sum()
     torch.stack(rows)
     del rows
-    assert Pending.waiting <= before
+    assert Held.waiting <= before

@@ -30,8 +30,8 @@ import gofast
 from forked import answer_of_child
 from gofast._core import codecs, engine
 from gofast._images import lazy_program
+from gofast._images.held_pictures import Held
 from gofast._images.lazy_samples import LazySample
-from gofast._images.pending_samples import Pending
 from gofast._images.sure_steps import never_fail
 from gofast._lazy import source
 from in_threads import in_threads
@@ -277,11 +277,11 @@ def two_views(files: list[Path], ours: bool) -> list[list[Any]]:
 def test_views_of_a_picture_wait_for_one_decoding(files: list[Path]) -> None:
     gofast.open(files[0])
     gc.collect()
-    before, some = Pending.waiting, files[:6]
+    before, some = Held.waiting, files[:6]
     sizes = [opened(path, ours=False).size for path in some]
     views = two_views(some, ours=True)
     later = [row._pending for row in views[1]]
-    assert Pending.waiting - before == sum(4 * width * height for width, height in sizes), "counted once"
+    assert Held.waiting - before == sum(4 * width * height for width, height in sizes), "counted once"
     assert {one.value for one in later} == {None}
     theirs = [torch.stack(view) for view in two_views(some, ours=False)]
     assert difference(torch.stack(views[0]), theirs[0]) == ""
@@ -290,7 +290,7 @@ def test_views_of_a_picture_wait_for_one_decoding(files: list[Path]) -> None:
     assert difference(torch.stack(views[1]), theirs[1]) == ""
     del views, later
     gc.collect()
-    assert Pending.waiting == before
+    assert Held.waiting == before
 
 
 def test_rows_of_what_is_no_picture(files: list[Path]) -> None:
@@ -323,9 +323,9 @@ def test_rows_of_what_is_no_picture(files: list[Path]) -> None:
 
 def test_samples_that_a_dataset_keeps_are_made_twice_at_most(files: list[Path]) -> None:
     rows = [sample(path, i) for i, path in enumerate(files[:5])]
-    program, waiting = rows[0]._pending.program, Pending.waiting
+    program, waiting = rows[0]._pending.program, Held.waiting
     before, batches = program.together, [torch.stack(rows) for _ in range(4)]
-    assert program.together == before + 10 and Pending.waiting < waiting
+    assert program.together == before + 10 and Held.waiting < waiting
     assert all(torch.equal(batch, batches[0]) for batch in batches)
     assert difference(rows, [expected(path, i) for i, path in enumerate(files[:5])]) == ""
     assert torch.equal(torch.stack([rows[0], rows[0]])[1], batches[0][0])
@@ -351,20 +351,20 @@ def test_an_error_comes_where_torchvision_raises_it(files: list[Path], tmp_path:
 
 def test_what_waits_is_bounded(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     first = sample(files[0])
-    monkeypatch.setattr(lazy_program, "MOST_BYTES", Pending.waiting)
+    monkeypatch.setattr(lazy_program, "MOST_BYTES", Held.waiting)
     torch.manual_seed(0)
     assert type(TRAIN(opened(files[0]))) is torch.Tensor
     assert first is not None
 
 
 def test_nothing_waits_any_more(files: list[Path]) -> None:
-    before = Pending.waiting
+    before = Held.waiting
     rows = [sample(path) for path in files[:N]]
-    assert Pending.waiting > before
+    assert Held.waiting > before
     rows[0].sum()
     torch.stack(rows[:5])
     del rows
-    assert Pending.waiting == before
+    assert Held.waiting == before
 
 
 def test_samples_that_are_looked_at_alone_are_made_at_once(

@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 import gofast
 from forked import answer_of_child
 from gofast._images import lazy_samples
+from gofast._images.held_pictures import Held
 from gofast._images.pending_samples import Pending
 from gofast._images.pending_stacks import PendingStack
 from gofast._loader.sample_memory import SampleMemory
@@ -203,10 +204,10 @@ def test_what_is_begun_ends(files: list[Path], later: list[bool]) -> None:
         return again
 
     gc.collect()
-    waiting = Pending.waiting
+    waiting = Held.waiting
     for _ in gofast.DataLoader(Own(files, row, keep=False), 4):
         pass
     assert len(found) == 3
     assert [said for said, _ in found] == [plane(one) for _, one in found]
     gc.collect()
-    assert Pending.waiting == waiting
+    assert Held.waiting == waiting
