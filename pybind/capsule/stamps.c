@@ -18,7 +18,8 @@ static int is_same(PyObject *dict, PyObject *held) {
 // key, its value, the next key and so on. Nobody's __eq__ is called: a sixth of the time of Python's own loops, 6 to 8 us of a Compose.
 PyObject *gf_py_same_items(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
-    if (n != 2 || !PyList_Check(args[0]) || !PyList_Check(args[1]) || PyList_Size(args[0]) != PyList_Size(args[1]))
+    if (n != 2) return PyErr_Format(PyExc_TypeError, "takes 2 arguments (%zd given)", n);
+    if (!PyList_Check(args[0]) || !PyList_Check(args[1]) || PyList_Size(args[0]) != PyList_Size(args[1]))
         return PyErr_Format(PyExc_TypeError, "takes two lists of one length");
     for (Py_ssize_t i = 0; i < PyList_Size(args[0]); i++) {
         PyObject *dict = PyList_GetItem(args[0], i), *held = PyList_GetItem(args[1], i);

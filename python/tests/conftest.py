@@ -68,11 +68,18 @@ def quietly(one_thread: None) -> Iterator[None]:
 def samples_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples of lazy images wait for their batch, where a process has one thread too."""
     from gofast._core import engine
-    from gofast._images import conversions, lazy_program
+    from gofast._images import conversions, lazy_program, pending_samples
 
     monkeypatch.setattr(engine, "helpers", lambda: (engine.crew(), 2))
     monkeypatch.setattr(lazy_program, "_PATIENCE", 1 << 30)
     monkeypatch.setattr(conversions, "_conversions", {})  # they learn, and know a few normalizations
+    monkeypatch.setattr(pending_samples, "_FEW", 0)  # so does a Compose of several tests
+
+
+@pytest.fixture
+def begun_at_once(samples_wait: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a few wait for a look, each is begun."""
+    monkeypatch.setattr("gofast._images.pending_samples._FEW", 8)
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import functools
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from ctypes import addressof
 from typing import Any
 
@@ -66,27 +66,30 @@ _MODULE = "torchvision.transforms.v2._augment"
 _METHODS = ("transform", "_transform")  # since torchvision 0.21, and before
 
 
-@contextmanager
-def recycled(mixers: Sequence[Any]) -> Iterator[None]:
+class recycled:
     """Within this context, these MixUps and CutMixes mix large batches here: their method is ours.
 
     torchvision's own classes stay as they are.
     """
-    ours = []
-    for one in mixers:
-        found = _of(type(one))
-        if found is not None and found[0] not in vars(one):  # not a user's, and not another thread's
-            name, method = found
-            ours += [
-                (vars(one), name, functools.partial(method, one)),
-                (vars(one), _STATE, _state(one, name)),
-            ]
-    try:
-        for own, name, method in ours:
+
+    def __init__(self, mixers: Sequence[Any]) -> None:
+        self._mixers = mixers
+        self._ours: list[tuple[dict[str, Any], str, Any]] = []
+
+    def __enter__(self) -> None:
+        for one in self._mixers:
+            found = _of(type(one))
+            if found is not None and found[0] not in vars(one):  # not a user's, and not another thread's
+                name, method = found
+                self._ours += [
+                    (vars(one), name, functools.partial(method, one)),
+                    (vars(one), _STATE, _state(one, name)),
+                ]
+        for own, name, method in self._ours:
             own[name] = method
-        yield
-    finally:
-        for own, name, method in ours:  # another thread that is inside goes on with torchvision's arithmetic
+
+    def __exit__(self, *_: object) -> None:
+        for own, name, method in self._ours:  # a thread that is inside goes on with torchvision's arithmetic
             if own.get(name) is method:  # the function may have set or deleted it
                 del own[name]
 
@@ -110,7 +113,7 @@ def mixers(value: Any) -> list[Any]:
     found: dict[int, Any] = {}
     kinds = tuple(k for name in _MIXES if (k := getattr(sys.modules.get(_MODULE), name, None)) is not None)
     if kinds:
-        _look([value], kinds, found, set(), _DEPTH + 1)
+        _look(value, kinds, found, set(), _DEPTH)
     return list(found.values())
 
 
@@ -118,28 +121,34 @@ _DEPTH = 6  # a function, a cell of it, a transform, its list, one in it
 
 
 def _look(value: Any, kinds: tuple[Any, ...], found: dict[int, Any], seen: set[int], depth: int) -> None:
-    if depth == 0 or id(value) in seen or isinstance(value, (type, types.ModuleType, torch.Tensor)):
+    """No code of the object's is run: as a weak proxy of what has gone, it may raise anything."""
+    kind = type(value)
+    if depth == 0 or id(value) in seen or issubclass(kind, (type, types.ModuleType, torch.Tensor)):
         return
     seen.add(id(value))
     inside: Iterable[Any] = ()
-    if isinstance(value, kinds):
+    if issubclass(kind, kinds):
         found[id(value)] = value
-    elif isinstance(value, types.FunctionType):
+    elif kind is types.FunctionType:
         inside = [*(value.__closure__ or ()), *(value.__globals__.get(n) for n in value.__code__.co_names)]
-    elif isinstance(value, types.CellType):
+    elif kind is types.CellType:
         with suppress(ValueError):  # it may be empty
             inside = (value.cell_contents,)
-    elif isinstance(value, types.MethodType):
+    elif kind is types.MethodType:
         inside = (value.__self__, value.__func__)
-    elif isinstance(value, functools.partial):
+    elif issubclass(kind, functools.partial):
         inside = (value.func, *value.args, *value.keywords.values())
-    elif type(value) in (list, tuple, dict):
-        inside = value.values() if type(value) is dict else value
-    elif callable(value) or isinstance(value, torch.nn.Module):
-        inside = getattr(value, "__dict__", {}).values()
+    elif kind in (list, tuple, dict):
+        inside = value.values() if kind is dict else value
+    elif callable(value) or issubclass(kind, torch.nn.Module):
+        inside = _attributes(value).values()
     for one in list(inside)[:_MOST]:
-        with suppress(Exception):  # nobody may look at it, as at a weak proxy of what has gone
-            _look(one, kinds, found, seen, depth - 1)
+        _look(one, kinds, found, seen, depth - 1)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    held: Any = next((own for kind in type(value).__mro__ if (own := vars(kind).get("__dict__"))), None)
+    return held.__get__(value) if type(held) is types.GetSetDescriptorType else {}
 
 
 _MOST = 100  # that are looked at in a list

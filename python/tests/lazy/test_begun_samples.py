@@ -354,6 +354,7 @@ def test_a_thread_that_looks_while_a_batch_is_made_in_place(
 
 
 @pytest.mark.parametrize("first", [v2.PILToTensor(), v2.ToImage()])
+@pytest.mark.usefixtures("begun_at_once")
 def test_of_batches_of_two_each_is_begun(first: Any, files: list[Path]) -> None:
     """Others than Compose's samples lie with their channels last, and are divided in place."""
     steps = v2.Compose([v2.RandomHorizontalFlip(), first, v2.ToDtype(torch.float32, True)])
@@ -383,6 +384,7 @@ def pairs(files: list[Path], seen: Callable[[Any], Any]) -> list[int]:
     return found
 
 
+@pytest.mark.usefixtures("begun_at_once")
 def test_what_became_something_else_once_begun_is_begun_later(files: list[Path]) -> None:
     conversions._conversions.clear()
     assert pairs(files[:6], lambda x: x + 0) == [0, 2, 2]
@@ -390,6 +392,7 @@ def test_what_became_something_else_once_begun_is_begun_later(files: list[Path])
     assert pairs(files[:4], lambda x: x + 0) == [1, 1]
 
 
+@pytest.mark.usefixtures("begun_at_once")
 def test_an_error_while_one_is_begun_at_once(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     conversions._conversions.clear()
     pairs(files[:4], lambda x: x + 0)

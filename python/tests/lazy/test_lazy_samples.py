@@ -412,6 +412,7 @@ def programs(seed: int) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("block", range(4))
+@pytest.mark.usefixtures("begun_at_once")
 def test_looks_in_any_order(block: int, files: list[Path]) -> None:
     for seed in range(block * 300, block * 300 + 300):
         path = files[seed % N]
