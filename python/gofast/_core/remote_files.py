@@ -26,6 +26,7 @@ from .remote_folders import local_folder, local_objects
 from .remote_listings import Known, url_files
 from .remote_operations import RemoteFile, RemoteState, RemoteTarget, download, probe
 from .shown_urls import is_url, shown
+from .signals import deferred
 from .units import many
 
 _MANY = 1000  # objects of a bucket: more are one download, if they have
@@ -241,15 +242,16 @@ class Downloads:
 
     def release(self) -> None:
         """The files are no longer used here, and what is not downloaded is not wanted."""
-        self.begun = None  # which stops it
-        ours = self._pid == os.getpid()  # else of the process that we were forked from
-        for wanted, _ in [*self._mine.values()]:
-            self._drop(wanted)
-        while self._claimed:  # each once, also where Ctrl-C comes in between and this is called again
-            name, ahead = self._claimed.pop()
-            if ours and not self._kept:
-                self._cache.release(name, ahead)
-        self._wanted = []
+        with deferred():
+            self.begun = None  # which stops it
+            ours = self._pid == os.getpid()  # else of the process that we were forked from
+            for wanted, _ in [*self._mine.values()]:
+                self._drop(wanted)
+            while self._claimed:
+                name, ahead = self._claimed.pop()
+                if ours and not self._kept:
+                    self._cache.release(name, ahead)
+            self._wanted = []
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over() and hasattr(self, "_pid"):
@@ -269,8 +271,12 @@ class Downloads:
             self._probe = None
             self._cache.check(self._urls[0], _bytes(found))
             self._wanted = found
+        with deferred():  # else a lock could be held, or a download go on, of which nobody knows
+            self._begin_wanted(self._wanted, ahead)
+
+    def _begin_wanted(self, every: list[_Wanted], ahead: bool) -> None:
         if not any(kind == ahead for _, kind in self._claimed):
-            for wanted in self._wanted:
+            for wanted in every:
                 self._cache.claim(wanted.name, ahead)
                 self._claimed.append((wanted.name, ahead))
         if self.begun is not None or self._mine:
@@ -315,8 +321,9 @@ class Downloads:
             for i, wanted in enumerate(others):
                 _get(wanted, self._cache.path(wanted.name))
                 bar.update((i + 1) / len(others))
-        while self._mine:  # Ctrl-C may come in between: none is closed twice
-            os.close(self._mine.popitem()[1][1])
+        with deferred():
+            while self._mine:
+                os.close(self._mine.popitem()[1][1])
 
 
 def _bytes(files: Iterable[_Wanted]) -> int:

@@ -1,10 +1,36 @@
-"""Exceptions of signal handlers: no work that one comes into may take it for an error of its own."""
+"""Exceptions of signal handlers: no work that one comes into may take it for its own error, or half do."""
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import threading
 import traceback
-from types import CodeType
+from collections.abc import Iterator
+from types import CodeType, FrameType
+
+
+@contextlib.contextmanager
+def deferred() -> Iterator[None]:
+    """Ctrl-C comes at the end of the block, which takes no longer than the disk; a second one at once."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield  # it comes to the main thread, or ends the process
+        return
+    came: list[FrameType | None] = []
+
+    def defer(number: int, frame: FrameType | None) -> None:
+        if came:
+            handler(number, frame)
+        came.append(frame)
+
+    signal.signal(signal.SIGINT, defer)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(signal.SIGINT, came[0])
 
 
 def by_handler(error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from torchvision.transforms import ToTensor
 import gofast
 import gofast.webdataset as wds
 from gofast import errors
+from gofast._core import atomic_files, download_cache, remote_files
 from gofast._core.download_cache import DownloadBudget, _claims
 from gofast._core.remote_files import Downloads, local_files
 from picture_files import contents
@@ -324,6 +326,45 @@ def test_a_download_that_nobody_wants_ends(web: Served, kept: Path) -> None:
     gc.collect()
     over.set()
     assert files(kept) == []
+
+
+def test_ctrl_c_at_any_line_releases_all(web: Served, kept: Path) -> None:
+    """A lock of which nobody knows would let this process wait for itself for ever."""
+    web.put(**{"a.bin": b"1" * 1000})
+    ours = (remote_files.__file__, download_cache.__file__, atomic_files.__file__)
+
+    def left() -> list[Any]:
+        fds = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+        return [fd for fd in fds if fd.startswith(str(kept))] + [*_claims]
+
+    before = left()
+    for nth in itertools.count(step=3):
+        lines = 0
+
+        def trace(frame: Any, event: str, _: Any, nth: int = nth) -> Any:
+            nonlocal lines
+            if frame.f_code.co_filename not in ours:
+                return None
+            if event == "line":
+                if lines == nth:
+                    signal.raise_signal(signal.SIGINT)
+                lines += 1
+            return trace
+
+        downloads = Downloads([web.url + "a.bin"])
+        try:
+            sys.settrace(trace)
+            downloads.result()
+        except KeyboardInterrupt:
+            sys.settrace(None)
+            assert left() == before, nth
+        else:
+            sys.settrace(None)
+            assert lines <= nth  # the last one: none was swallowed
+            break
+        for one in kept.glob("*.bin"):
+            one.unlink()
+    assert nth > 100
 
 
 INTERRUPTED = """
