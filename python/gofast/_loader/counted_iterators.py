@@ -52,6 +52,7 @@ class CountedIterator(_BaseDataLoaderIter):
     _stacking: Stacking
     _batched: bool
     _moving: Any = None  # what moves its batches to a device, weakly
+    _lived_on = False  # its workers have made an epoch before this one
 
     def _begin(
         self,
@@ -136,7 +137,7 @@ class CountedIterator(_BaseDataLoaderIter):
         if dataset is not None and back and not self._num_workers:
             raise errors.UnsupportedError("the dataset tells a state of its own, behind the last batch only")
         more = {"dataset": dataset, "iterated": iterated, "processes": self._num_workers}
-        return {**told, **more, "base_seed": int(self._base_seed)}
+        return {**told, **more, "base_seed": int(self._base_seed), "lived_on": self._lived_on}
 
     def _dataset_state(self, back: int) -> dict[str, Any] | None:
         """What the dataset tells of itself; None: nothing.
@@ -204,6 +205,7 @@ class CountedIterator(_BaseDataLoaderIter):
         if not first_iter:
             self._counted.end()
             self._begin(loader, self._counts, self._keeps)
+            self._lived_on = True
         super()._reset(loader, first_iter)
 
 

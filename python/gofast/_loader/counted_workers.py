@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
     """Batches are made in worker processes, whose own counts stay there.
 
-    Nobody knows what their generators have become: in the middle of an epoch, they begin anew. Those of an
-    iterable dataset begin again, and make the same.
+    Nobody knows what their generators have become: in the middle of an epoch, and where they would have lived
+    on, they begin anew. Those of an iterable dataset begin again, and make the same as in their first epoch.
     """
 
     _shutdown = True  # torch's `__del__` looks, also where there was an error before torch's constructor
@@ -43,12 +43,15 @@ class CountedWorkers(CountedIterator, _MultiProcessingDataLoaderIter):
     ) -> None:
         self._begin(loader, counts, keeps, state)
         self._first_seed: int | None = None
+        told, epoch = self._sought and self._sought["dataset"], state and state["epoch"]
         if self._sought is not None:
-            self._first_seed = self._sought["base_seed"]
+            self._first_seed, anew = self._sought["base_seed"], self._sought.get("lived_on", False)
         elif state is not None and state["place"] == "inside":
-            self._first_seed = seed_anew(state)
+            self._first_seed, anew = seed_anew(state), True
+        else:
+            anew = bool(epoch and epoch.get("processes"))
+        if anew and told is None:
             warn_of_processes()
-        told = None if self._sought is None else self._sought["dataset"]
         self._places: WorkerPlaces | None = None
         if tells_places(loader.dataset):
             self._places = WorkerPlaces(loader.dataset, loader.num_workers, told)

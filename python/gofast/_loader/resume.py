@@ -281,10 +281,10 @@ def warn_of_draws(state: dict[str, Any], workers: int) -> None:
 
 
 def warn_of_processes() -> None:
-    """Warns of worker processes in the middle of an epoch."""
+    """Warns of worker processes whose generators, and copies of the dataset, nobody knows."""
     warn(
-        "worker processes begin in the middle of an epoch: samples come in the same order, but what is drawn "
-        "for them in the processes begins anew",
+        "worker processes begin where others would have gone on: samples come in the same order, but what is "
+        "drawn for them in the processes, and what changes in their copies of the dataset, begins anew",
         once="resume: processes",
     )
 

@@ -222,6 +222,31 @@ def test_persistent_processes() -> None:
     assert [batch[1].tolist() for batch in rest_of(iter(again))] == [batch[1].tolist() for batch in want]
 
 
+@pytest.mark.parametrize("batches", [0, 2])
+@pytest.mark.parametrize("kind", [Calm, Stream])
+def test_persistent_processes_say_that_they_draw_anew(
+    kind: type[Any], batches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind their first epoch nobody knows their generators, also not those of an iterable dataset."""
+
+    def told(epochs: int, persistent: bool) -> bool:
+        monkeypatch.setattr("gofast._core.warn._said", set[str]())
+        loader = gofast.DataLoader(kind(), 5, num_workers=1, persistent_workers=persistent)
+        for _ in range(epochs):
+            list(loader)
+        iterator = iter(loader) if batches else None  # held: of one that is gone there is no state
+        some(iterator, batches)
+        again = gofast.DataLoader(kind(), 5, num_workers=1)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            again.load_state_dict(loader.state_dict())
+            next(iter(again))
+        return any("begins anew" in str(one.message) for one in said)
+
+    assert told(1, True)
+    assert told(1, False) == told(0, True) == (kind is Calm and batches > 0)
+
+
 def test_a_dataset_with_a_state_of_its_own() -> None:
     goes_on(lambda: gofast.DataLoader(Telling(), 5, shuffle=True))
     loader = gofast.DataLoader(Telling(), 5, num_workers=1)
