@@ -197,7 +197,8 @@ class TFRecordIndex:
     def _made(cls, asked: RecordsOptions) -> TFRecordIndex:
         own = None
         if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
-            own = own_index("tfrecord", [asked.paths, asked.features, *asked[4:8]])
+            asked_for = [asked.features, asked.form, asked.label, asked.partial, asked.leaves]
+            own = own_index("tfrecord", [asked.paths, *asked_for])
         config: tfrecord_operations.RecordsRequest = {
             "paths": asked.paths,
             "features": asked.features,

@@ -6,7 +6,6 @@ import ctypes
 import dataclasses
 import functools
 import random
-import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +33,7 @@ from .held_pictures import MOST_BYTES, Held, Making
 from .lazy_samples import LazySample, lazy_sample
 from .lazy_tv_images import lazy_tv_image
 from .path_cache import LazyImageCache
-from .pending_samples import Pending, failed
+from .pending_samples import Makes, failed
 from .picture_files import BatchFiles
 from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers
@@ -162,27 +161,24 @@ class _Program(Generic[Made]):
         raise NotImplementedError
 
 
-class LazyProgram(_Program[torch.Tensor]):
+class LazyProgram(_Program[torch.Tensor], Makes):
     """A plan that makes a tensor, of the type and strides that torchvision gives it.
 
     Attributes:
-        shape, dtype: of a sample's memory.
-        alone, together: how many of those that waited were made one by one, and with others.
+        shape: of a sample's memory.
     """
 
     def __init__(self, plan: Plan) -> None:
         assert plan.shape is not None
         self._last = plan.strides == "hwc"
         super().__init__(plan, plan.shape, self._last)
+        self.waiting, self.group = deque(maxlen=_MOST_WAITING), _MOST_WAITING
+        self.expected = ExpectedBatches()
         self.shape: tuple[int, ...] = tuple(plan.shape)
         if self._last:
             channels, height, width = plan.shape
             self.shape = height, width, channels
-        self.dtype: torch.dtype = getattr(torch, plan.dtype)
-        self.alone = self.together = self.missed = 0
-        self.stacked, self.fresh, self.expected = False, False, ExpectedBatches()
-        self.since, self.group, self.few = 0, _MOST_WAITING, False
-        self.waiting: deque[weakref.ref[Pending]] = deque(maxlen=_MOST_WAITING)
+        self.dtype = getattr(torch, plan.dtype)
         self._plan = plan
         self._wraps = plan.hands_over == "tv_image"
         self._may_wait = len(self.shape) == 3 and never_fail(plan.steps, plan.channels)
@@ -296,15 +292,11 @@ class LazyProgram(_Program[torch.Tensor]):
         pictures: list[Picture],
         records: Sequence[array[int] | None],
         places: array[int],
-        rows: bool = False,
+        alone: bool = False,
     ) -> None:
-        """Samples that waited, each at its address.
-
-        Args:
-            rows: channels last, where samples that are made alone have them so.
-        """
+        """See Makes."""
         drawn, at = _joined(records), places.buffer_info()[0]
-        core = self._core if rows is self._last else self._in_batches
+        core = self._core if alone or not self._last else self._in_batches
         if codecs.capsule().make_samples(
             pictures, core.address, drawn.buffer_info()[0], at, *engine.helpers()
         ):
@@ -312,13 +304,17 @@ class LazyProgram(_Program[torch.Tensor]):
         self.together += len(pictures)
 
     def begin(
-        self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
+        self,
+        pictures: list[Picture],
+        records: Sequence[array[int] | None],
+        places: Sequence[torch.Tensor],
+        alone: bool = False,
     ) -> Making | None:
         """See Makes."""
         if not pictures:
             return None
         drawn, at = _joined(records), array("q", [place.data_ptr() for place in places])
-        core = self._core if places[0].is_contiguous() is not self._last else self._in_batches
+        core = self._core if alone or not self._last else self._in_batches
         work = codecs.capsule().begin_samples(
             pictures, core.address, drawn.buffer_info()[0], at.buffer_info()[0], *engine.helpers()
         )
@@ -331,15 +327,6 @@ class LazyProgram(_Program[torch.Tensor]):
     def _in_batches(self) -> CorePictures:
         """Samples as torch.stack lays them out."""
         return CorePictures(self._core.files, self._core.plan, self._plan.shape, False, MOST_PIXELS)
-
-    def finish_each(
-        self, pictures: list[Picture], records: Sequence[array[int] | None]
-    ) -> Sequence[torch.Tensor]:
-        """See Makes."""
-        made = [self.memory(picture) for picture in pictures]
-        places = array("q", [one.data_ptr() for one in made])
-        self.finish_all(pictures, records, places, rows=self._last)
-        return made
 
     def memory(self, picture: Picture) -> torch.Tensor:
         """See Makes."""

@@ -6,7 +6,7 @@ import weakref
 from array import array
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -24,8 +24,8 @@ _FEW = 8  # samples, or fewer, of which the first is looked at. Unless all are b
 _MOST_MISSED = 4  # samples of a program that were begun at once and then became something else
 
 
-class Makes(Protocol):
-    """What makes samples: LazyProgram.
+class Makes:
+    """What makes samples: LazyProgram, and of stacks, PendingStack.
 
     Attributes:
         waiting: samples that it was asked for, the latest ones.
@@ -42,54 +42,65 @@ class Makes(Protocol):
 
     waiting: deque[weakref.ref[Pending]]
     dtype: torch.dtype
-    together: int
-    alone: int
-    stacked: bool
-    fresh: bool
-    since: int
-    group: int
-    few: bool
-    missed: int
     expected: ExpectedBatches
+    together = alone = since = group = missed = 0
+    stacked = fresh = few = False
 
     def has_helpers(self) -> bool:
         """Whether several samples take less time together."""
+        return False
 
     def shape_of(self, picture: Picture) -> tuple[int, ...]:
         """[C, H, W] of a picture's sample."""
+        raise NotImplementedError
 
     def strides_of(self, picture: Picture) -> tuple[int, ...]:
         """Its strides where it is made alone. In a batch, rows follow one another."""
+        raise NotImplementedError
 
     def memory(self, picture: Picture) -> torch.Tensor:
         """Of one that is made alone, with those strides."""
+        return torch.empty(self.shape_of(picture), dtype=self.dtype, device="cpu")
 
     def by_itself(self, value: torch.Tensor) -> torch.Tensor:
         """One that may have been made in a batch, as one that is made alone."""
+        return value
 
     def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
         """One."""
+        return self.finish_each([picture], [record])[0]
 
     def finish_each(
         self, pictures: list[Picture], records: Sequence[array[int] | None]
     ) -> Sequence[torch.Tensor]:
         """Some, each in memory of its own."""
+        made = [self.memory(picture) for picture in pictures]
+        self.finish_all(pictures, records, array("q", [one.data_ptr() for one in made]), alone=True)
+        return made
 
     def finish_all(
-        self, pictures: list[Picture], records: Sequence[array[int] | None], places: array[int]
+        self,
+        pictures: list[Picture],
+        records: Sequence[array[int] | None],
+        places: array[int],
+        alone: bool = False,
     ) -> None:
-        """Some, each at its address in a batch."""
+        """Some, each at its address: in a batch, or laid out as one that is made alone."""
+        raise NotImplementedError
 
     def begin(
-        self, pictures: list[Picture], records: Sequence[array[int] | None], places: Sequence[torch.Tensor]
+        self,
+        pictures: list[Picture],
+        records: Sequence[array[int] | None],
+        places: Sequence[torch.Tensor],
+        alone: bool = False,
     ) -> Making | None:
-        """Begins to make some, each in its memory, while Python goes on; None: nobody is there to do it.
-
-        All are of a batch, or all are made alone: the strides of the first say which.
-        """
+        """The same, each in its memory, while Python goes on; None: nobody is there to do it."""
+        raise NotImplementedError
 
     def then(self, do: str, by: Any) -> Makes | None:
         """What makes of its pictures what torch's arithmetic makes of its samples; None: nothing does."""
+        return None
 
 
 _FLIPS = {-1: 0, 2: 0, -2: 1, 1: 1}  # by the dimension: FLIP_LEFT_RIGHT and FLIP_TOP_BOTTOM
@@ -202,7 +213,7 @@ class Pending:
         if own:
             some = [one for one in each if one.has_own()]
         places = [one.place for one in some if one.place is not None]
-        making = program.begin([one.picture for one in some], [one.record for one in some], places)
+        making = program.begin([one.picture for one in some], [one.record for one in some], places, own)
         for one in some:
             one.making = making
             if making is None and (own or one.row is not None):

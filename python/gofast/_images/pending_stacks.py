@@ -6,17 +6,16 @@ import weakref
 from array import array
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
 from .._core.native import Picture
 from .expected_batches import ExpectedBatches
 from .held_pictures import Held, Making
-from .pending_samples import Pending
+from .pending_samples import Makes, Pending
 
 
-class PendingStack:
+class PendingStack(Makes):
     """What makes a stack: see Makes. It has no picture of its own, and nothing is drawn for it.
 
     Args:
@@ -24,23 +23,17 @@ class PendingStack:
         place: memory of all of them.
     """
 
-    alone = together = since = group = missed = 0
-    stacked = fresh = few = False
     expected = ExpectedBatches()  # there are none
 
     def __init__(self, parts: Sequence[Pending], place: torch.Tensor) -> None:
         self._program, self.dtype, self._shape = parts[0].program, place.dtype, tuple(place.shape)
         self._parts = [(one.held, one.recorded) for one in parts]
         self._records = [one.record for one in parts]
-        self.waiting = deque[Any](maxlen=0)  # for others of this: there are none
+        self.waiting = deque(maxlen=0)  # for others of this: there are none
 
     def _pictures(self) -> list[Picture]:
         found = [(held, recorded) for held, recorded in self._parts if held is not None]
         return [(held.data, *held.size, *recorded) for held, recorded in found]
-
-    def has_helpers(self) -> bool:
-        """See Makes."""
-        return False
 
     def shape_of(self, picture: Picture) -> tuple[int, ...]:
         """See Makes."""
@@ -51,33 +44,14 @@ class PendingStack:
         _, channels, height, width = self._shape
         return channels * height * width, height * width, width, 1
 
-    def memory(self, picture: Picture) -> torch.Tensor:
-        """See Makes."""
-        return torch.empty(self._shape, dtype=self.dtype, device="cpu")
-
-    def by_itself(self, value: torch.Tensor) -> torch.Tensor:
-        """See Makes."""
-        return value
-
-    def then(self, do: str, by: Any) -> None:
-        """See Makes."""
-
-    def finish(self, picture: Picture, record: array[int] | None) -> torch.Tensor:
-        """See Makes."""
-        made = self.memory(picture)
-        self.finish_all([picture], [record], array("q", [made.data_ptr()]))
-        return made
-
-    def finish_each(
-        self, pictures: list[Picture], records: Sequence[array[int] | None]
-    ) -> Sequence[torch.Tensor]:
-        """See Makes."""
-        return [self.finish(*each) for each in zip(pictures, records, strict=True)]
-
     def finish_all(
-        self, pictures: list[Picture], records: Sequence[array[int] | None], places: array[int]
+        self,
+        pictures: list[Picture],
+        records: Sequence[array[int] | None],
+        places: array[int],
+        alone: bool = False,
     ) -> None:
-        """See Makes."""
+        """See Makes. A stack is laid out as batches are."""
         Held.decode(held for held, _ in self._parts)
         count, *shape = self._shape
         step = torch.Size(shape).numel() * self.dtype.itemsize
@@ -90,6 +64,7 @@ class PendingStack:
         pictures: list[Picture],
         records: Sequence[array[int] | None],
         places: Sequence[torch.Tensor],
+        alone: bool = False,
     ) -> Making | None:
         """See Makes. Where a picture is not decoded yet, it is made with its batch."""
         if not all([held is not None and held.end(now=True) for held, _ in self._parts]):

@@ -50,17 +50,17 @@ class PlanStamp:
         self._surroundings = _surroundings()
         self._dicts: list[dict[Any, Any]] = []
         self._items: list[tuple[Any, ...]] = []  # of each: a key, its value, the next key, and so on
-        self._ordered: list[tuple[dict[Any, Any], tuple[Any, ...]]] = []  # an OrderedDict's order is its own
-        self._lists: list[tuple[list[Any], list[Any]]] = []  # with their members
+        # How it is read, of what, and the members then: lists, functions that a plan has looked into, and
+        # OrderedDicts, whose order is their own.
+        self._members: list[tuple[Callable[[Any], Sequence[Any]], Any, Sequence[Any]]] = []
+        # How it is read, of what, and what it was: methods of classes, versions and numbers of tensors, and
+        # whether Python's random, by which a transform draws, was replaced.
+        self._equal: list[tuple[Callable[[Any], object], Any, object]] = []
+        self._kinds = set[type]()
         self._hooks: list[Any] = []
-        self._kinds: dict[type, tuple[operator.attrgetter[Any], object]] = {}  # with their methods
-        self._functions: list[tuple[Any, tuple[object, ...]]] = []  # that a plan has looked into
-        self._drawing: list[tuple[object, str | None]] = []  # by Python's random, which may be replaced
         self._around: set[int] = set()
         # Transforms, with their classes and attributes:
         self._objects: list[tuple[weakref.ref[Any], type, dict[str, Any]]] = []
-        self._tensors: list[tuple[torch.Tensor, int | None]] = []
-        self._numbers: list[tuple[Any, str]] = []
         self._keep(transform if attributes is None else self.transform)
         self._hooked = [*map(bool, self._hooks)]
 
@@ -71,15 +71,15 @@ class PlanStamp:
 
     def _keep(self, value: Any) -> None:
         if isinstance(value, torch.Tensor):
-            self._tensors.append((value, _version(value)))
+            self._keep_equal(_version, value)
             if (
                 value.device.type == "cpu"
                 and value.layout == torch.strided
                 and value.numel() <= _MOST_NUMBERS
             ):
-                self._numbers.append((value, _written(value)))  # numpy's writes leave the version as it is
+                self._keep_equal(_written, value)  # numpy's writes leave the version as it is
         elif isinstance(value, np.ndarray) and value.size <= _MOST_NUMBERS:
-            self._numbers.append((value, _written(value)))
+            self._keep_equal(_written, value)
         elif id(value) in self._around:
             return
         elif type(value) in _CONTAINERS:
@@ -87,13 +87,16 @@ class PlanStamp:
             self._keep_members(value)
         elif (each := transform_of_each(value)) is not None:
             self._around.add(id(value))
-            self._functions.append((value, leads_to(value)))
+            self._members.append((leads_to, value, leads_to(value)))
             self._keep(each)
         elif _is_transform(value):
             self._around.add(id(value))
             self._objects.append((weakref.ref(value), type(value), vars(value)))
             self._keep_kind(value)
             self._keep_members(vars(value), _OF_MODULES)
+
+    def _keep_equal(self, read: Callable[[Any], object], of: Any) -> None:
+        self._equal.append((read, of, read(of)))
 
     def _keep_members(self, held: Any, without: frozenset[str] = frozenset()) -> None:
         members = held
@@ -103,11 +106,11 @@ class PlanStamp:
                 self._dicts.append(held)
                 self._items.append(items)
             else:
-                self._ordered.append((held, items))
+                self._members.append((_items, held, items))
             members = [member for name, member in held.items() if name not in without]
         elif isinstance(held, list):
             members = held.copy()
-            self._lists.append((held, members))
+            self._members.append((list.copy, held, members))
         for member in members:
             self._keep(member)
 
@@ -116,12 +119,12 @@ class PlanStamp:
         if isinstance(value, torch.nn.Module):
             self._hooks += [vars(value).get(name) for name in transforms.HOOKS]
         elif kind.__name__ in transforms.CALLING:
-            self._drawing.append((value, transforms.tampered(value)))
+            self._keep_equal(transforms.tampered, value)
         if kind not in self._kinds:
             # One that it lacks is none that its authors' code calls.
             names = [name for name in (*transforms.METHODS, *_SPACES) if hasattr(kind, name)]
-            getter = operator.attrgetter(*names)
-            self._kinds[kind] = getter, getter(kind)
+            self._kinds.add(kind)
+            self._keep_equal(operator.attrgetter(*names), kind)
             for name in _SPACES:
                 self._keep(getattr(kind, name, None))
 
@@ -150,26 +153,11 @@ class PlanStamp:
                 return False
         if not codecs.capsule().same_items(self._dicts, self._items):
             return False
-        for ordered, items in self._ordered:
-            if not same_members(_items(ordered), items):
+        for members, of, kept in self._members:
+            if not same_members(members(of), kept):
                 return False
-        for members, kept in self._lists:
-            if not same_members(members, kept):
-                return False
-        for kind, (getter, methods) in self._kinds.items():
-            if getter(kind) != methods:
-                return False
-        for function, led in self._functions:
-            if not all(map(operator.is_, leads_to(function), led)):
-                return False
-        for drawing, how in self._drawing:
-            if transforms.tampered(drawing) != how:
-                return False
-        for tensor, version in self._tensors:
-            if _version(tensor) != version:
-                return False
-        for numbers, written in self._numbers:
-            if _written(numbers) != written:
+        for read, of, then in self._equal:
+            if read(of) != then:
                 return False
         return [*map(bool, self._hooks)] == self._hooked and _surroundings() == self._surroundings
 

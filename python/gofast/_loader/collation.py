@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
@@ -108,8 +107,7 @@ class Collation:
 
     def _made(self, rows: Any, worker: int) -> Any:
         function = self._fetcher.collate_fn = self._functions[worker]
-        mixing = self._mixers[worker]
-        with counted_by(self._counts), recycled(mixing) if mixing else _NOTHING:
+        with counted_by(self._counts), recycled(self._mixers[worker]):
             if isinstance(rows, Unmade):
                 return self._counts.fetched(lambda: self._fetcher.fetch(rows.index), len(rows.index))  # type: ignore[no-untyped-call]
             return function(rows)
@@ -133,7 +131,6 @@ class Collation:
         self.finished = batch
 
 
-_NOTHING = contextlib.nullcontext()
 _TENSORS, _TEXTS = {torch.Tensor}, {str}
 
 
