@@ -1,4 +1,9 @@
-"""Batches that a user's code will stack as it stacked the last ones: places for samples before that."""
+"""Batches that a user's code will stack as it stacked the last ones: places for samples before that.
+
+All samples of such a batch are lazy, and of one program. Nobody sees its memory before it is stacked: who
+looks at a sample earlier gets a copy. Where a loader stacks, samples may be of any kind, be looked at and be
+kept: see `_loader/sample_memory.py`.
+"""
 
 from __future__ import annotations
 
