@@ -24,6 +24,7 @@ from . import errors
 from ._core.download_cache import DownloadBudget
 from ._loader.order import Even, dealt
 from ._webdataset import sample_stages as stages
+from ._webdataset import shuffling
 from ._webdataset.decoding import (
     Continue,
     DecodingError,
@@ -51,7 +52,6 @@ from ._webdataset.sample_stages import (
     Stage,
     check_empty,
     default_collation_fn,
-    detshuffle,
     getfirst,
     ignore_and_continue,
     ignore_and_stop,
@@ -132,6 +132,7 @@ Decoder = SampleDecoder
 
 associate = pipelinefilter(stages.associated)
 batched = pipelinefilter(stages.batched_)
+detshuffle = shuffling.detshuffle
 extract_keys = pipelinefilter(stages.extracted)
 log_keys = pipelinefilter(stages.logged)
 map = pipelinefilter(stages.mapped)
@@ -141,7 +142,7 @@ rename = pipelinefilter(stages.renamed)
 rename_keys = pipelinefilter(stages.renamed_by_patterns)
 rsample = pipelinefilter(stages.rsample_)
 select = pipelinefilter(stages.selected)
-shuffle = stages.Shuffling
+shuffle = shuffling.Shuffling
 slice = pipelinefilter(islice)
 tarfile_to_samples = pipelinefilter(tarfile_samples)
 to_tuple = pipelinefilter(stages.to_tuple_)
@@ -252,7 +253,7 @@ class WebDataset(FluidPipeline):
                 self.append(split)
         if shardshuffle is not None:
             if detshuffle:
-                self.append(stages.detshuffle(int(shardshuffle), seed=seed))
+                self.append(shuffling.detshuffle(int(shardshuffle), seed=seed))
             else:
                 self.append(shuffle(int(shardshuffle), seed=seed))
         self.append(tarfile_to_samples(handler, select_files, rename_files, True, budget))

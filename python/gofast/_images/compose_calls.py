@@ -27,7 +27,8 @@ from .._plan.compile import Plan, compile
 from .._plan.content import content
 from .._plan.state import State
 from . import conversions, path_cache, picture_draws
-from .lazy_program import LazyProgram, PictureProgram, RecordingProgram
+from .lazy_program import LazyProgram
+from .picture_programs import PictureProgram, RecordingProgram
 from .plan_stamp import PlanStamp
 from .recorded_steps import can_be_recorded
 from .suffix import SizedPrograms, Suffix, makes_tensors

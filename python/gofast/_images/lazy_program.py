@@ -18,15 +18,14 @@ from .._core import codecs, engine, generators
 from .._core.native import Picture
 from .._core.numbers import NAMES
 from .._core.processor_time import Spent
-from .._lazy.array_images import ArraySource, LazyArrayImage
+from .._lazy.array_images import ArraySource
 from .._lazy.chain import is_certain
-from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.source import PixelSource, Source, SourceState
 from .._loader.sample_memory import empty, shares_batches
 from .._plan.compile import Plan
 from .._plan.transforms import environment
-from . import path_cache, picture_draws, pillow
+from . import path_cache, picture_draws
 from .core_pictures import CorePictures
 from .expected_batches import ExpectedBatches
 from .held_pictures import MOST_BYTES, Held, Making
@@ -35,7 +34,6 @@ from .lazy_tv_images import lazy_tv_image
 from .path_cache import LazyImageCache
 from .pending_samples import Makes, failed
 from .picture_files import BatchFiles
-from .recorded_steps import RecordedSteps, recorded
 from .sample_numbers import SampleNumbers
 from .sure_steps import asks_for_boxes, is_usual, is_usual_box, never_fail
 
@@ -50,7 +48,8 @@ _MOST_OTHERS = 16  # programs that torch's arithmetic makes of one
 Made = TypeVar("Made")
 
 
-def _at(record: array[int] | None) -> int:
+def address_of(record: array[int] | None) -> int:
+    """Where the core finds what was drawn."""
     return 0 if record is None else record.buffer_info()[0]
 
 
@@ -67,7 +66,7 @@ def _is_kept(source: Source) -> bool:
     return isinstance(source, PixelSource) or (isinstance(source, ArraySource) and source.mode == "RGB")
 
 
-class _Program(Generic[Made]):
+class CompiledProgram(Generic[Made]):
     """What a plan makes of one picture at a time.
 
     Args:
@@ -161,7 +160,7 @@ class _Program(Generic[Made]):
         raise NotImplementedError
 
 
-class LazyProgram(_Program[torch.Tensor], Makes):
+class LazyProgram(CompiledProgram[torch.Tensor], Makes):
     """A plan that makes a tensor, of the type and strides that torchvision gives it.
 
     Attributes:
@@ -345,7 +344,7 @@ class LazyProgram(_Program[torch.Tensor], Makes):
 
     def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> torch.Tensor | None:
         sample = self.memory(picture) if self._last else empty(self.shape_of(picture), self.dtype)
-        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), sample.data_ptr())
+        code, _ = codecs.capsule().make_sample(picture, core.address, address_of(record), sample.data_ptr())
         if code:
             return None
         if not self._wraps:
@@ -354,67 +353,3 @@ class LazyProgram(_Program[torch.Tensor], Makes):
 
         wrapped: torch.Tensor = tv_tensors.Image(sample)
         return wrapped
-
-
-class PictureProgram(_Program[tuple[PixelSource, int]]):
-    """A plan that makes a PIL image of mode RGB, for Python to go on with: pixels, and what its info lost."""
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan, None)
-
-    @Spent.picture
-    def picture(
-        self, image: LazyImage, making: LazyFactory, made: tuple[PixelSource, int] | None = None
-    ) -> LazyImage | None:
-        """That image, whose next steps are recorded again; None as of `sample`.
-
-        Args:
-            made: what `by_record` has made.
-        """
-        made = made or self.of(image.size, making)
-        if made is None:
-            return None
-        pixels, lost = made
-        if type(image) is LazyArrayImage:
-            new: LazyImage = image.then(pixels)
-        else:
-            new = image._then(LazyFactory(pixels, b"", "RGB", pixels.size), b"", pixels.size, "RGB")
-        if lost:
-            new.info = {} if lost & pillow.LOST else pillow.info_after(lost, "RGB", image.info)
-        return new
-
-    def _make(
-        self, core: CorePictures, picture: Picture, record: array[int] | None
-    ) -> tuple[PixelSource, int] | None:
-        made = pillow.MadePicture()
-        place = ctypes.addressof(made)
-        code, _ = codecs.capsule().make_sample(picture, core.address, _at(record), place)
-        if code:
-            return None
-        rows, size, steps = pillow.take_rows(place)
-        return PixelSource(rows, size), steps
-
-
-class RecordingProgram(_Program[RecordedSteps]):
-    """A plan whose steps a lazy image records: one call draws for all, and whoever asks makes the pixels."""
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan, None)
-        self._steps = plan.steps
-
-    def picture(self, image: LazyImage, making: LazyFactory) -> LazyImage | None:
-        """The image with those steps; None as of `sample`, or where a part of its pixels is to be kept."""
-        making = image._again(making)
-        if isinstance(making.source, PixelSource):
-            return None
-        made = self._drawn(image.size, self._core, (b"", *image.size, b""))
-        if made is None:
-            return None
-        new = image._then(making, made.chain, made.size, "RGB")
-        if made.lost:
-            new.info = {}
-        return new
-
-    def _make(self, core: CorePictures, picture: Picture, record: array[int] | None) -> RecordedSteps | None:
-        _, width, height, _, *_ = picture
-        return None if record is None else recorded(self._steps, record, (width, height))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import struct
 import sys
 import weakref
 from types import FunctionType
@@ -280,39 +279,14 @@ class LazyImage(OpenedImage):
         self, size: Any, resample: Any = None, box: Any = None, reducing_gap: float | None = None
     ) -> Image.Image:
         """Another size is recorded."""
-        usual = type(size) in (tuple, list) and (box is None or type(box) in (tuple, list))
-        operation = self._resized(size, resample, box, reducing_gap) if usual and self._lazy else b""
+        operation = b""
+        if self._lazy is not None:
+            operation = pillow_arguments.resized(self.size, size, resample, box, reducing_gap)
         lazy = self._look() if operation else None
         if lazy is None:
             return super().resize(size, resample, box, reducing_gap)
         width, height = map(operator.index, size)
         return self._then(self._again(lazy), operation, (width, height), self.mode)
-
-    def _resized(self, size: Any, resample: Any, box: Any, reducing_gap: float | None) -> bytes:
-        """The operation; empty where Pillow's own must run."""
-        resample = Image.Resampling.BICUBIC if resample is None else resample
-        try:
-            width, height = map(operator.index, size)
-            method = operator.index(resample)
-            gap = None if reducing_gap is None else float(reducing_gap)
-            part = (0, 0, *self.size) if box is None else tuple(box)
-        except (TypeError, ValueError):
-            return b""
-        if pillow_arguments.too_large(width, height) or method not in chains.FILTERS:
-            return b""
-        try:
-            if gap is not None and not (
-                gap >= 1.0 and pillow_arguments.reduces_nothing(width, height, gap, part)
-            ):
-                return b""
-            if part != (0, 0, *self.size):
-                inside = pillow_arguments.has(self.size, part)
-                return chains.resize_part(width, height, method, part) if inside else b""
-        except (TypeError, ValueError, IndexError, OverflowError, struct.error):
-            return b""
-        if (width, height) == self.size:
-            return b""  # a copy
-        return chains.resize(width, height, method)
 
     def transpose(self, method: Any) -> Image.Image:
         """A turn is recorded."""

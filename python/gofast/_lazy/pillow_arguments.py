@@ -23,14 +23,14 @@ def too_large(width: int, height: int) -> bool:
     return unusual(width, height) or max(width, height) > chains.MOST_SIDE
 
 
-def has(size: tuple[int, int], box: tuple[float, ...]) -> bool:
+def _has(size: tuple[int, int], box: tuple[float, ...]) -> bool:
     """Whether a box lies in a picture, and the core resizes boxes in this Pillow's order."""
     x, y, right, lower = box
     inside = 0 <= x < right <= size[0] and 0 <= y < lower <= size[1]
     return inside and max(size) <= chains.MOST_SIDE and codecs.pass_order() != "12.2"
 
 
-def reduces_nothing(width: int, height: int, gap: float, box: tuple[float, ...]) -> bool:
+def _reduces_nothing(width: int, height: int, gap: float, box: tuple[float, ...]) -> bool:
     """Whether a resize of that box has no first step."""
     return int((box[2] - box[0]) / width / gap) < 2 and int((box[3] - box[1]) / height / gap) < 2
 
@@ -42,6 +42,28 @@ def _colour(mode: str, colour: Any) -> Any:
         TypeError, ValueError, OverflowError: nothing.
     """
     return Image.new(mode, (1, 1), colour).convert("RGB").getpixel((0, 0))
+
+
+def resized(size: tuple[int, int], to: Any, resample: Any, box: Any, reducing_gap: Any) -> bytes:
+    """Of Image.resize."""
+    if type(to) not in (tuple, list) or not (box is None or type(box) in (tuple, list)):
+        return b""
+    whole = (0, 0, *size)
+    try:
+        width, height = map(operator.index, to)
+        method = operator.index(Image.Resampling.BICUBIC if resample is None else resample)
+        gap = None if reducing_gap is None else float(reducing_gap)
+        part = whole if box is None else tuple(box)
+        if too_large(width, height) or method not in chains.FILTERS:
+            return b""
+        if gap is not None and not (gap >= 1.0 and _reduces_nothing(width, height, gap, part)):
+            return b""
+        if part != whole:
+            return chains.resize_part(width, height, method, part) if _has(size, part) else b""
+    except (TypeError, ValueError, IndexError, OverflowError, struct.error):
+        return b""
+    # The same size is a copy.
+    return b"" if (width, height) == size else chains.resize(width, height, method)
 
 
 def warp(mode: str, size: Any, method: Any, data: Any, resample: Any, fillcolor: Any) -> bytes:

@@ -17,6 +17,7 @@ from . import sample_stages as stages
 from .decoding import ImageHandler, SampleDecoder, decoded_by_patterns
 from .places import PipelineRun, PlacedPass, begin_stages, begun_stages
 from .sample_stages import Handler, Stage, reraise_exception
+from .shuffling import Shuffling
 
 Pipeline = TypeVar("Pipeline", bound="DataPipeline")
 
@@ -162,7 +163,7 @@ class FluidPipeline(DataPipeline):
 
     def shuffle(self: Pipeline, size: int, **kw: Any) -> Pipeline:
         """Samples in another order, by a buffer of so many; ``initial=``, ``rng=``, ``seed=``."""
-        return self if size < 1 else self.compose(stages.Shuffling(size, **kw))
+        return self if size < 1 else self.compose(Shuffling(size, **kw))
 
     def decode(
         self: Pipeline,

@@ -19,8 +19,9 @@ from .._core.warn import warn
 from . import sample_stages as stages
 from .decoding import decoded_by_patterns
 from .members import SampleAt, placed, shard_at, tarfile_samples
-from .sample_stages import AnySeed, Shuffling, Stage, detshuffle
+from .sample_stages import Stage
 from .shards import ResampledShards, SimpleShardList
+from .shuffling import AnySeed, Shuffling, detshuffle
 
 _DRAWING = (Shuffling, detshuffle, SimpleShardList, ResampledShards)
 _URLS = 64  # of shards that are kept, at least, before those are looked for that nobody needs

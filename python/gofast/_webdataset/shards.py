@@ -19,7 +19,7 @@ from .._core.braces import braces
 from .._core.patterns import is_pattern, matching
 from .._core.remote_listings import url_files
 from .._core.shown_urls import is_url
-from .sample_stages import AnySeed
+from .shuffling import AnySeed
 
 Shard = dict[str, Any]  # {"url": ...}
 
