@@ -234,9 +234,6 @@ func (d *Driver) Syncs() int { return int(C.ask(function("standin_syncs"))) }
 // Violations are what was done wrong, one a line.
 func (d *Driver) Violations() string { return C.GoString(C.text(function("standin_violations"))) }
 
-// ClearViolations forgets them.
-func (d *Driver) ClearViolations() { C.call_none(function("standin_clear_violations")) }
-
 // Compilers are the libraries of NVRTC that are here: $GOFAST_NVRTC, or those of the repository's environment. Tests that
 // need one skip without.
 func Compilers() []string {

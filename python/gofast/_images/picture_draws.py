@@ -23,7 +23,7 @@ from .._core.native import DrawRequest
 from .._loader.batch_source import row_index_error
 from .._loader.core_dataset import CoreDataset
 from .._loader.counts import tally_here
-from .._loader.draws import Undrawn
+from .._loader.draws import Draws, Undrawn
 from .._loader.workers import Workers
 from .core_pictures import CorePictures
 
@@ -188,21 +188,15 @@ def _bytes(state: torch.Tensor) -> bytes:
     return ctypes.string_at(state.data_ptr(), _STATE_BYTES)  # torch.equal takes four times as long
 
 
-class PictureDraws:
-    """Draws for the batches of a loader's iterator, in torch's order. Base class; see `_loader/draws.py`."""
-
-    early = False
+class PictureDraws(Draws):
+    """Draws for the batches of a loader's iterator, in torch's order. Base class."""
 
     def __init__(self, view: DrawnView) -> None:
         self._view = view
         self.python = view.draws_python
 
     def __call__(self, indices: array[int]) -> array[int]:
-        """What is drawn for a batch of these samples, the next in order.
-
-        Raises:
-            Undrawn: there is no such sample, or its picture is too small.
-        """
+        """See Draws. They end where there is no such sample, or its picture is too small."""
         before = self.state()
         # Too small for a crop or a perspective: perhaps the picture that lay there before, and not the one
         # that does now.
@@ -237,31 +231,10 @@ class PictureDraws:
         """
         raise NotImplementedError
 
-    def state(self) -> Any:
-        """What rewind takes to draw again for all batches from the next one on."""
-
     def rewind(self, state: Any, indices: array[int]) -> None:
-        """Goes back to where state was asked for.
-
-        Args:
-            indices: samples whose pictures' sizes are not what they were.
-        """
+        """See Draws."""
         if indices:
             self._view.forget(indices)
-
-    def ahead(self, indices: array[int], state: Any) -> tuple[array[int], Any]:
-        """The draws for a batch that finds the generators in this state, and the state that it leaves."""
-        raise NotImplementedError
-
-    def give(self, before: Any, after: Any) -> bool:
-        """Whether the generators have the first state. Then they get the second."""
-        raise NotImplementedError
-
-    def skip(self) -> None:
-        """A batch is torch's to make, or to refuse: nothing is drawn for it here."""
-
-    def begin(self, batch: int = 0) -> None:
-        """An epoch begins, with the draws for this batch."""
 
 
 class TorchDraws(PictureDraws):

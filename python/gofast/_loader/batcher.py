@@ -52,20 +52,9 @@ class Ticket:
     """
 
     __slots__ = (
-        "_at",
-        "_core",
-        "_each",
-        "_indices",
-        "_memory",
-        "_next",
-        "_records",
-        "_replaced",
-        "_request",
-        "_rows",
-        "_slots",
-        "batches",
-        "labels",
-    )
+        "_at", "_core", "_each", "_indices", "_memory", "_next", "_records", "_replaced", "_request", "_rows",
+        "_slots", "batches", "labels",
+    )  # fmt: skip
 
     def __init__(
         self,

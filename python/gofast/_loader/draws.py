@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 
 class BatchPosition(NamedTuple):
@@ -48,16 +48,15 @@ class Undrawn(Exception):
         self.error, self.records, self.samples = error, records, samples
 
 
-class Draws(Protocol):
-    """Draws for the batches of an iterator, in torch's order. `gofast._images.picture_draws` implements it.
+class Draws:
+    """Draws for the batches of an iterator, in torch's order. Base class: `gofast._images.picture_draws`.
 
     Attributes:
         early: the draws of a batch may be made at any time.
         python: they also come from Python's random.
     """
 
-    early: bool
-    python: bool
+    early = python = False
 
     def __call__(self, indices: array[int]) -> array[int]:
         """The draws for the next batch in order, which has these samples.
@@ -65,6 +64,7 @@ class Draws(Protocol):
         Raises:
             Undrawn: they end before the last sample.
         """
+        raise NotImplementedError
 
     def state(self) -> Any:
         """The state that `rewind` goes back to."""
@@ -90,9 +90,11 @@ class Draws(Protocol):
         Args:
             state: as `state` tells it.
         """
+        raise NotImplementedError
 
     def give(self, before: Any, after: Any) -> bool:
         """Whether the generators have the first state. Then they get the second."""
+        raise NotImplementedError
 
     def begin(self, batch: int = 0) -> None:
         """An epoch begins, with the draws for this batch."""

@@ -95,9 +95,8 @@ void standin_slow(const char *symbol, int microseconds);
 int standin_calls(const char *symbol); // how often it was called
 int standin_syncs(void);  // how often the host waited: cuStreamSynchronize, cuMemFree, copies to memory that is not pinned, standin_wait
 int standin_staged(void); // copies from memory that is not pinned
-// One a line with the name of the call, "" for none. The text grows until standin_clear_violations.
+// One a line with the name of the call, "" for none. The text grows until standin_reset.
 const char *standin_violations(void);
-void standin_clear_violations(void);
 // What is there now, one a line: retained and pushed contexts, streams of cuStreamCreate, events, modules, allocations that
 // nobody freed, pinned memory. Good until the next call.
 const char *standin_leaks(void);

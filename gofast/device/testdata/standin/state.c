@@ -84,12 +84,6 @@ void leak(const char *format, ...) {
 
 const char *standin_violations(void) { return violations.bytes; }
 
-void standin_clear_violations(void) {
-    LOCKED;
-    violations.used = 0;
-    violations.bytes[0] = 0;
-}
-
 const char *standin_leaks(void) {
     LOCKED;
     leaks.used = 0;
@@ -115,5 +109,6 @@ void standin_reset(void) {
     forget_contexts();
     forget_objects();
     forget_calls();
-    standin_clear_violations();
+    violations.used = 0;
+    violations.bytes[0] = 0;
 }
