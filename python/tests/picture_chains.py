@@ -15,6 +15,7 @@ from torchvision import transforms as v1
 from torchvision.transforms import InterpolationMode, v2
 
 import gofast
+from picture_files import turned
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
@@ -39,16 +40,10 @@ def _palette(image: Image.Image, **options: Any) -> tuple[Image.Image, dict[str,
     return image.quantize(60), options
 
 
-def _turned() -> Image.Exif:
-    exif = Image.Exif()
-    exif[0x112] = 6  # the camera lay on its side
-    return exif
-
-
 # By the end of a file's name: of an RGB picture, the image to save and the options to save it with.
 KINDS: dict[str, Any] = {
     "444.jpg": lambda im: (im, {"subsampling": 0, "quality": 92}),
-    "exif.jpg": lambda im: (im, {"exif": _turned(), "dpi": (72, 72), "comment": b"of a camera"}),
+    "exif.jpg": lambda im: (im, {"exif": turned(), "dpi": (72, 72), "comment": b"of a camera"}),
     "422.jpg": lambda im: (im, {"subsampling": 1, "quality": 80}),
     "420.jpg": lambda im: (im, {"subsampling": 2, "quality": 70}),
     "420-restart.jpg": lambda im: (im, {"subsampling": 2, "restart_marker_blocks": 3}),
@@ -66,10 +61,10 @@ KINDS: dict[str, Any] = {
     "P.png": lambda im: _palette(im),
     "P2.png": lambda im: (im.quantize(4), {"bits": 2}),
     "P-trns.png": lambda im: _palette(im, transparency=3),
-    "RGB.png": lambda im: (im, {"exif": _turned(), "dpi": (99, 99)}),
+    "RGB.png": lambda im: (im, {"exif": turned(), "dpi": (99, 99)}),
     "RGB-trns.png": lambda im: (im, {"transparency": (1, 2, 3)}),
     "RGBA.png": lambda im: (im.convert("RGBA"), {}),
-    "lossy.webp": lambda im: (im, {"quality": 60, "exif": _turned()}),
+    "lossy.webp": lambda im: (im, {"quality": 60, "exif": turned()}),
     "lossless.webp": lambda im: (im.convert("RGBA"), {"lossless": True}),
     "24.bmp": lambda im: (im, {}),
     "raw.tif": lambda im: (im, {}),

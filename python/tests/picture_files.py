@@ -73,7 +73,7 @@ def pillows_kinds() -> Iterator[tuple[str, bytes]]:
         yield name, data
     yield "tiff-big", saved(noise("RGB", (33, 20)), "TIFF", big_tiff=True) or b""
     yield "jpeg-restart", _jpeg(restart_marker_blocks=2)
-    yield "jpeg-exif-rotated", _jpeg(exif=_rotated())
+    yield "jpeg-exif-rotated", _jpeg(exif=turned())
     yield "stub-grib", b"GRIB" + bytes(3) + b"\x01" + bytes(32)
     yield "stub-hdf5", b"\x89HDF\r\n\x1a\n" + bytes(64)
     yield "wmf", _WMF
@@ -144,7 +144,8 @@ def _jpeg(**options: Any) -> bytes:
     return data
 
 
-def _rotated() -> Image.Exif:
+def turned() -> Image.Exif:
+    """Of a camera that lay on its side."""
     exif = Image.Exif()
     exif[0x112] = 6
     return exif

@@ -69,6 +69,14 @@ def _strides(tensor: torch.Tensor) -> list[int]:
     return [stride for stride, count in zip(tensor.stride(), tensor.shape, strict=True) if count > 1]
 
 
+def outcome(do: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """What a call gives; the type and the words of the error that it ends with."""
+    try:
+        return do(*given, **named)
+    except Exception as error:
+        return type(error), str(error)
+
+
 def seeded(seed: int, make: Callable[[], Any]) -> tuple[Any, Any]:
     """What is made, and the states of all generators behind it."""
     torch.manual_seed(seed)

@@ -30,6 +30,7 @@ from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_in
 import gofast
 from gofast._core import engine as core
 from image_data import make_folder
+from same import difference
 
 ROWS, WIDTH, BATCH = 203, 12, 16
 X = torch.arange(ROWS * WIDTH, dtype=torch.float32).reshape(ROWS, 3, 4) / 7
@@ -239,16 +240,6 @@ class Naive(Dataset[Any]):
         return {"features": X[index], "label": Y[index]}
 
 
-def same(a: Any, b: Any) -> bool:
-    if isinstance(a, torch.Tensor):
-        return type(b) is torch.Tensor and a.dtype == b.dtype and torch.equal(a, b)
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b)
-
-
 class InTurn:
     """Three batches by each of the functions, by the same workers."""
 
@@ -269,7 +260,7 @@ def own_collate(s: Setting) -> None:
     batches = list(s.loader(table(output="dict"), lists=lists, collate_fn=InTurn()))
     assert len(batches) == len(expected)
     for number, (got, wanted) in enumerate(zip(batches, expected, strict=True)):
-        assert same(got, wanted), COLLATES[number // 3].__name__
+        assert difference(got, wanted) == "", COLLATES[number // 3].__name__
 
 
 class Sums(Dataset[Any]):

@@ -24,6 +24,7 @@ from gofast._plan.compile import compile
 from image_data import make_folder
 from same import difference, seeded
 
+PICTURES = 24  # of `folder`
 JITTER = (0.4, 0.4, 0.3, 0.1)
 FLOATS = {v1: [v1.ToTensor()], v2: [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]}
 
@@ -78,11 +79,6 @@ def tensors(m: Any) -> dict[str, list[Any]]:
 
 
 MODULES = pytest.mark.parametrize("m", [v1, v2], ids=["v1", "v2"])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), 24)
 
 
 def all_chains(m: Any = v2) -> dict[str, list[Any]]:

@@ -16,11 +16,12 @@ from torch.utils.data import (
 from torchvision import datasets, transforms
 
 import gofast
-from image_data import make_folder, photograph
+from image_data import photograph
 
 # torch warns of more workers than this machine has cores.
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
+PICTURES = 47  # of `folder`
 TRAIN = transforms.Compose(
     [
         transforms.RandomResizedCrop(32),
@@ -34,11 +35,6 @@ MIXED = transforms.Compose(
     [transforms.RandomCrop(16, padding=4), transforms.ElasticTransform(20.0, 0.0), transforms.ToTensor()]
 )
 PLANS = {"train": TRAIN, "val": VAL, "python in it": MIXED}
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"))
 
 
 def pair(folder: Path, plan: str) -> tuple[datasets.ImageFolder, gofast.ImageFolder]:

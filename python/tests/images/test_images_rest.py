@@ -16,12 +16,12 @@ from torchvision import transforms as v1
 from torchvision.transforms import v2
 
 import gofast
-from image_data import make_folder
 from picture_chains import KINDS, MEAN, STD, chain, write_pictures
 from test_images_parity import Pair
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
+PICTURES = 23  # of `folder`
 TO_NUMBERS = [v1.ToTensor(), v1.Normalize(MEAN, STD)]
 
 
@@ -30,11 +30,6 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pictures")
     write_pictures(root, 2 * len(KINDS), seed=8)
     return root
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=23)
 
 
 def looked_at(sample: Any) -> Any:

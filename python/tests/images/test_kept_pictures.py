@@ -25,7 +25,7 @@ import gofast  # noqa: E402
 from gofast import errors  # noqa: E402
 from image_data import photograph  # noqa: E402
 from picture_chains import KINDS, certain, chain, write_pictures  # noqa: E402
-from same import difference, seeded  # noqa: E402
+from same import difference, outcome, seeded  # noqa: E402
 
 pytestmark = [
     pytest.mark.usefixtures("quietly"),
@@ -62,11 +62,7 @@ def used(dataset: Any) -> int:
 
 def seen(make: Any, seed: int) -> Any:
     """What it makes or raises, and how generators are then."""
-    try:
-        made, after = seeded(seed, make)
-        return made, after
-    except Exception as error:
-        return type(error), str(error)
+    return outcome(seeded, seed, make)
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.full)])

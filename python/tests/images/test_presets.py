@@ -13,6 +13,7 @@ from torchvision.transforms._presets import ImageClassification, ObjectDetection
 
 from beside_torchvision import same_folder, stays_in_python
 from picture_chains import write_pictures
+from test_compile import with_attributes
 
 # The presets, and whether all of it is native; what stays must be so for a reason.
 PRESETS = {
@@ -41,19 +42,13 @@ def test_native_and_the_same(root: Path, name: str) -> None:
     same_folder(root, [PRESETS[name]], strides=True)
 
 
-def _changed(preset: Any, **attributes: Any) -> Any:
-    for name, value in attributes.items():
-        setattr(preset, name, value)
-    return preset
-
-
 @pytest.mark.parametrize(
     ("transform", "reason"),
     [
         (v1.Compose([v1.ToTensor(), ResNet50_Weights.DEFAULT.transforms()]), "behind what makes a tensor"),
-        (_changed(ImageClassification(crop_size=8), extra=1), "unknown version"),
-        (_changed(SemanticSegmentation(resize_size=8), resize_size=(8,)), "unusual resize_size"),
-        (_changed(ImageClassification(crop_size=8), crop_size=[8, 8, 8]), "unusual crop_size"),
+        (with_attributes(ImageClassification(crop_size=8), extra=1), "unknown version"),
+        (with_attributes(SemanticSegmentation(resize_size=8), resize_size=(8,)), "unusual resize_size"),
+        (with_attributes(ImageClassification(crop_size=8), crop_size=[8, 8, 8]), "unusual crop_size"),
         (ImageClassification(crop_size=8, mean=(1.0, 2.0)), "unusual mean"),
         (v1.Compose([v1.Grayscale(1), ImageClassification(crop_size=8)]), "unusual mean"),
     ],

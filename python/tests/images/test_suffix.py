@@ -23,9 +23,10 @@ import gofast
 from gofast._images import conversions, lazy_program
 from gofast._plan import timm_transforms
 from gofast._plan.compile import compile
-from image_data import make_folder, photograph
+from image_data import photograph
 from same import difference
 
+PICTURES = 8  # of `folder`
 NORMALIZE = ([0.4, 0.5, 0.6], [0.2, 0.3, 0.4])
 
 
@@ -79,11 +80,6 @@ def outcome(dataset: Any) -> list[Any]:
         return [*(dataset[i] for i in range(len(dataset))), drawn()]
     except (TypeError, ValueError, RuntimeError) as error:
         return [type(error), str(error)]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("ending"), 8, 2)
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning")

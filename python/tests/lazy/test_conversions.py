@@ -22,7 +22,7 @@ import gofast
 from gofast._images import compose_calls, conversions, lazy_program, pending_samples
 from gofast._images.held_pictures import Held
 from gofast._images.lazy_samples import LazySample
-from same import difference
+from same import difference, outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
 
@@ -50,13 +50,6 @@ def conversions_wait(samples_wait: None) -> None:
 
 def opened(path: Path, ours: bool = True) -> Any:
     return (gofast.open if ours else Image.open)(path).convert("RGB").resize((40, 30))
-
-
-def outcome(call: Callable[[Any], Any], image: Any) -> Any:
-    try:
-        return call(image)
-    except Exception as error:
-        return type(error), str(error)
 
 
 def then(*steps: Callable[[Any], Any]) -> Callable[[Any], Any]:

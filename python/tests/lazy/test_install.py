@@ -26,17 +26,12 @@ from torchvision import transforms as T
 import fresh
 import gofast
 from gofast._lazy.lazy_image import LazyImage
-from image_data import make_folder
 from same import difference
 
+PICTURES = 15  # of `folder`
 OWN_OPEN, OWN_FOLDER = PIL.Image.open, torchvision.datasets.ImageFolder
 OWN_INIT, OWN_SIGNATURE = TorchDataLoader.__init__, inspect.signature(TorchDataLoader)
 Item = TypeVar("Item")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), 15)
 
 
 def batches(root: Path) -> list[Any]:

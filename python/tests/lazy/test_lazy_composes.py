@@ -15,6 +15,7 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 import gofast
+import same
 from gofast._images import compose_calls, conversions
 from gofast._images.normalizing import Normalizing
 from gofast._lazy import source
@@ -123,10 +124,7 @@ def called(call: Any, image: Any, seed: int) -> Any:
     torch.manual_seed(seed)
     random.seed(seed)
     SEEN.clear()
-    try:
-        return call(image)
-    except Exception as error:
-        return type(error), str(error)
+    return same.outcome(call, image)
 
 
 def outcome(compose: Any, image: Image.Image, seed: int) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from gofast._images import path_cache
 from gofast._lazy.open_lazy import by_pillow
 from image_data import photograph
 from picture_chains import KINDS, certain, chain, write_pictures
-from same import difference, seeded
+from same import difference, outcome, seeded
 
 pytestmark = pytest.mark.usefixtures("quietly", "one_thread")
 
@@ -75,10 +75,7 @@ def by_file(path: str) -> Any:
 
 def seen(make: Any, seed: int) -> Any:
     """What it makes or raises, and how generators are then."""
-    try:
-        return seeded(seed, make)
-    except Exception as error:
-        return type(error), str(error)
+    return outcome(seeded, seed, make)
 
 
 def made_of(transform: Any, opened: Any, path: str) -> Any:

@@ -17,6 +17,7 @@ import gofast
 from gofast._lazy import source
 from gofast._lazy.lazy_image import LazyImage
 from image_data import photograph
+from same import outcome
 from test_lazy import chain, pillows
 
 AFFINE, PERSPECTIVE = Image.Transform.AFFINE, Image.Transform.PERSPECTIVE
@@ -34,13 +35,6 @@ def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def state(made: Image.Image) -> tuple[Any, ...]:
     return made.mode, made.size, made.info, made.readonly, made.format, made.getpalette(), made.tobytes()
-
-
-def outcome(do: Callable[[Image.Image], Image.Image], image: Image.Image) -> tuple[Any, ...]:
-    try:
-        return state(do(image))
-    except Exception as error:
-        return type(error), str(error)
 
 
 # What is recorded: both ways to write it, and all that Pillow makes of a colour.
@@ -144,7 +138,8 @@ def test_recorded_ones_equal_pillows(path: Path, name: str) -> None:
 def test_others_are_pillows(path: Path, name: str) -> None:
     for mode in ("RGB", "L"):
         lazy, plain = (
-            outcome(PILLOWS[name], opened(path).convert(mode)) for opened in (gofast.open, pillows)
+            outcome(lambda image: state(PILLOWS[name](image)), opened(path).convert(mode))
+            for opened in (gofast.open, pillows)
         )
         assert lazy == plain
 

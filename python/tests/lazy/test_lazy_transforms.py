@@ -23,6 +23,7 @@ from gofast._plan.compile import compile
 from image_data import make_folder, photograph
 from same import difference, seeded
 
+PICTURES = 18  # of `folder`
 NORMALIZE = ([0.4, 0.5, 0.6], [0.2, 0.3, 0.4])
 
 
@@ -56,11 +57,6 @@ class Crops:
 
     def __call__(self, image: Any) -> list[Any]:
         return [self.transform(image) for _ in range(3)] + [random.random(), float(np.random.rand())]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), 18)
 
 
 @pytest.mark.parametrize("name", list(chains()))

@@ -22,7 +22,7 @@ from torchvision.transforms import v2
 import gofast
 from gofast._images.lazy_samples import LazySample
 from image_data import noise_files
-from same import difference
+from same import difference, outcome
 
 pytestmark = [
     pytest.mark.usefixtures("samples_wait"),
@@ -113,13 +113,6 @@ LOOKS: dict[str, Callable[[Any], Any]] = {
         tv_tensors.BoundingBoxes([[1, 2, 3, 4]], format="XYXY", canvas_size=x.shape[-2:])
     ),
 }
-
-
-def outcome(look: Callable[[Any], Any], x: Any) -> Any:
-    try:
-        return look(x)
-    except Exception as error:
-        return type(error), str(error)
 
 
 @pytest.mark.parametrize("bytes_", [False, True])

@@ -13,7 +13,7 @@ from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 from gofast._images import nearest_masks
-from same import difference
+from same import difference, outcome
 
 G = v2.functional
 MODES = v2.InterpolationMode
@@ -76,19 +76,13 @@ SIZES: list[dict[str, Any]] = [
 ]
 
 
-def outcome(mask: torch.Tensor, named: dict[str, Any]) -> Any:
-    try:
-        return G.resize(tv_tensors.Mask(mask), **named)
-    except Exception as error:
-        return type(error), str(error)
-
-
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("named", SIZES, ids=str)
 def test_as_torch(name: str, named: dict[str, Any]) -> None:
-    ours = outcome(MASKS[name], named)
+    mask = tv_tensors.Mask(MASKS[name])
+    ours = outcome(G.resize, mask, **named)
     nearest_masks.kernels.leave()
-    assert difference(ours, outcome(MASKS[name], named)) == ""
+    assert difference(ours, outcome(G.resize, mask, **named)) == ""
 
 
 def test_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:

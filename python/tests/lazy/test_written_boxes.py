@@ -18,7 +18,7 @@ import gofast
 from gofast._images import compose_calls
 from gofast._images.lazy_samples import LazySample
 from image_data import noise_files
-from same import difference
+from same import difference, outcome
 
 SIDE, N = 20, 6
 VALUES = torch.rand(3, 5, 7)
@@ -105,13 +105,6 @@ NO_BYTES: dict[str, Change] = {
     "negative": lambda x: set_(x, np.s_[:, 2:7, 3:10], -1),
     "a float": lambda x: set_(x, np.s_[:, 2:7, 3:10], 0.7),
 }
-
-
-def outcome(change: Change, x: Any) -> Any:
-    try:
-        return change(x)
-    except Exception as error:
-        return type(error), str(error)
 
 
 @pytest.mark.parametrize("how", [*FLOATS, *AT_ONCE, *BYTES, *NO_BYTES])

@@ -29,7 +29,6 @@ import gofast
 from gofast._core.reason import Reason
 from gofast._loader.batch import _LOOKS
 from gofast._loader.batch_source import BatchSource
-from image_data import make_folder
 from same import difference
 
 X = torch.arange(600, dtype=torch.float32).reshape(40, 3, 5)
@@ -227,11 +226,6 @@ def test_a_kept_row_does_not_keep_its_batch(workers: int) -> None:
         kept.append(row)
     assert [row.untyped_storage().nbytes() for row in kept] == [60] * 4
     assert torch.equal(torch.stack(kept), X[1::10])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("rows") / "data", count=20, classes=2)
 
 
 PLAIN = transforms.Compose([transforms.Resize((8, 9)), transforms.ToTensor()])

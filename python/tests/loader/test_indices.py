@@ -25,7 +25,6 @@ from torchvision import datasets, transforms
 import gofast
 from gofast._core.reason import Reason
 from gofast._loader.batch_source import BatchSource
-from image_data import make_folder
 
 X = torch.arange(60, dtype=torch.float32).reshape(20, 3)
 LOADERS = pytest.mark.parametrize("make", [DataLoader, gofast.DataLoader], ids=["torch", "gofast"])
@@ -226,11 +225,6 @@ def test_batch_samplers_of_tables(make: Any, kind: str) -> None:
     function = (ITERATED | KINDS | BAD)[kind]
     got = seen(make(ours(), batch_sampler=Batches(function)))
     assert got == seen(DataLoader(Plain(), batch_sampler=Batches(function)))  # type: ignore[arg-type]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("indices") / "data", count=20, classes=2)
 
 
 RANDOM = transforms.Compose(

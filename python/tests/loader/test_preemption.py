@@ -21,18 +21,13 @@ from torchvision import transforms as T
 
 import fresh
 import gofast
-from image_data import make_folder
 
+PICTURES = 12  # of `folder`
 OURS = os.path.dirname(gofast.__file__)
 
 
 class Preempted(Exception):
     """As many scripts define one. KeyboardInterrupt and SystemExit are no Exceptions: less can catch them."""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=12)
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ from torchvision import transforms as T
 import gofast
 import gofast.ray
 from gofast import errors
-from image_data import make_folder
 from picture_files import contents
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray's, and of what runs in Python here
 COUNT = 24
+PICTURES = 40  # of `folder`
 DRAWS = T.Compose([T.RandomResizedCrop(20), T.RandomHorizontalFlip(), T.PILToTensor()])
 PYTHON = T.Compose([T.Lambda(lambda picture: picture.convert("L")), T.RandomCrop(8), T.ToTensor()])
 FILES = contents(COUNT)
@@ -127,11 +127,6 @@ def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     ray.init(num_cpus=2, logging_level="ERROR", include_dashboard=False)
     yield ray
     ray.shutdown()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), 40)
 
 
 @pytest.mark.timeout(600)  # Ray starts processes, which import torch

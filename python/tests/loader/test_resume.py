@@ -23,17 +23,11 @@ import gofast
 from gofast._core.generators import Generators, _python_words, packed, unpacked
 from gofast._loader.recent_batches import MOST
 from gofast.errors import GofastWarning, UnsupportedError
-from image_data import make_folder
 from same import difference
 from through_a_file import through_a_file
 
-N = 48
+N = PICTURES = 48  # of `folder`, too
 DRAWN = T.Compose([T.RandomResizedCrop(12), T.ToTensor()])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), N)
 
 
 def rows() -> Any:

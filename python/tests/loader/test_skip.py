@@ -20,13 +20,8 @@ from image_data import make_folder
 from same import difference
 from through_a_file import through_a_file
 
-N = 50
+N = PICTURES = 50  # of `folder`, too
 DRAWN = T.Compose([T.RandomResizedCrop(12), T.RandomHorizontalFlip(), T.ToTensor()])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), N)
 
 
 class Own(Sampler[int]):

@@ -20,23 +20,18 @@ from torchvision.transforms import v2
 
 import gofast
 from gofast._core import engine, generators
-from image_data import make_folder
 from in_threads import in_threads
 from same import difference
 
 needs_name = pytest.mark.skipif(not hasattr(torch, "thread_safe_generator"), reason="torch 2.15 has it")
 
+PICTURES = 9  # of `folder`
 CHAINS: list[Callable[[], Any]] = [
     lambda: T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()]),
     lambda: T.Compose([T.Resize((20, 20)), T.TrivialAugmentWide(), T.ColorJitter(0.3, 0.3), T.ToTensor()]),
     lambda: v2.Compose([v2.RandomResizedCrop(16), v2.ToImage(), v2.RandomHorizontalFlip()]),
     lambda: T.Compose([T.Resize((16, 16)), T.ToTensor(), T.RandomErasing(0.7)]),
 ]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_folder(tmp_path_factory.mktemp("pictures"), count=9)
 
 
 class OwnGenerators:

@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, default_collate
 import gofast
 from gofast import TableDataset, errors
 from gofast.tokens import Text
+from test_cached_tables import stamp
 from test_text import FORMS, Save, Tokenizer, assert_same, frame_of, ids_of, padding_options, write
 
 
@@ -42,12 +43,6 @@ def kept(log: Path, seconds: float = 0) -> Text:
     return Text(
         functools.partial(counted, log=str(log), seconds=seconds), pad_token_id=0, identity="letters 1"
     )
-
-
-def stamp(path: Path) -> tuple[int, int]:
-    """Changes whenever the cache is built again."""
-    info = (path / "arrays.jsonl").stat()
-    return info.st_ino, info.st_mtime_ns
 
 
 # ------------------------------------------------------------------ the same batches, without the tokenizer
