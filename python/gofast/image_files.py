@@ -13,7 +13,7 @@ import torch
 from . import errors
 from ._core.arguments import checked
 from ._core.numbers import DType
-from ._core.patterns import Paths, is_pattern
+from ._core.patterns import Paths, TarPaths, is_pattern
 from ._core.picture_operations import Scan
 from ._core.tfrecord_index import TFRecordIndex
 from ._images.bad_samples import OnError
@@ -286,7 +286,7 @@ class ImageFiles(VisionDataset):
     @checked
     def from_tar(
         cls: type[Self],
-        paths: Paths,
+        paths: TarPaths,
         image: str = "jpg;jpeg;png;ppm;bmp;pgm;tif;tiff;webp",
         label: str | Sequence[str] | None = "cls",
         transform: Callable[[Any], Any] | None = None,
@@ -302,7 +302,8 @@ class ImageFiles(VisionDataset):
 
         Args:
             paths: of files, a pattern such as ``"train-*.tar"`` or ``"train-{000..146}.tar"``, or a list of
-                these. They are not compressed.
+                these. They are not compressed. Those on a server that have the indexes of ``gofast shard``
+                beside them are downloaded when a sample of theirs is needed, others at once.
             image: the suffixes of pictures. Each sample must have one; of several, the first counts.
             label: a suffix, or None: no labels. ``"txt"`` and its kin are text, ``"json"`` is what json makes
                 of it, and ``"json:a.b"`` one value in it. Any other is a whole number. A list of suffixes
@@ -318,6 +319,8 @@ class ImageFiles(VisionDataset):
             gofast.errors.UnsupportedError: a member is sparse, or a file compressed.
             gofast.errors.SchemaError: no sample has the suffix, or a label is not what its suffix says.
             gofast.errors.MissingValueError: a sample has no picture, or no label.
+            gofast.errors.ChangedError, gofast.errors.LimitError: at indexing, a shard on a server is not that
+                of its index, or the shards of a batch do not fit into the downloads' limit.
             gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
 
         Example:

@@ -117,18 +117,26 @@ func (s *columns) feature(name []byte, value cursor) *errs.Error {
 		if !s.open {
 			return nil // TensorFlow does not look at it either
 		}
-		if len(s.all) == mostColumns {
-			return tooMany()
+		var err *errs.Error
+		if number, err = s.begin(string(name)); err != nil {
+			return err
 		}
-		number = len(s.all)
-		s.numbers[string(name)] = number
-		s.all = append(s.all, &column{name: string(name)})
 	}
 	c := s.all[number]
 	if err := s.fill(c, value); err != nil {
 		return err.InColumn(c.name)
 	}
 	return nil
+}
+
+// begin makes a column of a name that has none.
+func (s *columns) begin(name string) (int, *errs.Error) {
+	if len(s.all) == mostColumns {
+		return 0, tooMany()
+	}
+	s.numbers[name] = len(s.all)
+	s.all = append(s.all, &column{name: name})
+	return len(s.all) - 1, nil
 }
 
 func tooMany() *errs.Error {

@@ -35,6 +35,7 @@ type Options struct {
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
 	Leaves      []Leaf   `json:"leaves"`      // of LitData: what the columns are
 	Unpacked    []int64  `json:"unpacked"`    // of MDS: the most bytes that each compressed file holds, 0 for others; null: not known
+	Shard       *Shard   `json:"shard"`       // of Tar: the index travels with its only file; null: it is for this machine
 	Threads     int      `json:"threads"`
 	// Memory is for the features' values and the content of compressed files; 0: a quarter of what there is. While the index
 	// is made, it takes twice the memory of the values.
@@ -46,6 +47,12 @@ type Options struct {
 
 	now    func() time.Time // tests use another clock than the system's
 	memory *budget          // what is left of Memory
+}
+
+// Shard is what an index is found by that lies beside its file, on any machine. Without a path, it is only opened.
+type Shard struct {
+	Size int64  `json:"size"`
+	Tag  string `json:"tag"` // the ETag of a bucket's object; "": of a file, or of any server's
 }
 
 // racy is a safe distance. A file's times show its state only if its last change is at least so old: file systems count
@@ -68,7 +75,7 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	if err != nil {
 		return -1, Schema{}, err
 	}
-	if path == "" || fresh || o.Compression != "" {
+	if path == "" || fresh && o.Shard == nil || o.Compression != "" {
 		if err := o.index(ctx, objects, d); err != nil {
 			return -1, Schema{}, err
 		}
@@ -85,6 +92,9 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	defer r.Close()
 	if schema, err = parse(r.Data); err != nil {
 		return -1, Schema{}, err
+	}
+	if o.Shard != nil && (len(schema.Files) != 1 || schema.Files[0].Stamp.Size != o.Shard.Size) {
+		return -1, Schema{}, fail(errs.ErrDamaged, "the index is not that of one file of %d bytes", o.Shard.Size).At(path)
 	}
 	schema.Reused, schema.Kept = reused, true
 	fd, err = store.Keep(r.File)
@@ -113,6 +123,9 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 		Partial         bool
 		Leaves          []Leaf
 	}{o.Paths, o.Features, stamps, o.Form, o.Label, o.Partial, o.Leaves})
+	if o.Shard != nil {
+		of, err = json.Marshal(o.Shard)
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -121,7 +134,7 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 		r, err = a.Open(ctx)
 		return err == nil || errors.Is(err, errs.ErrCanceled)
 	}
-	if there() {
+	if there() || len(o.Paths) == 0 {
 		return r, true, err
 	}
 	if errors.Is(err, errs.ErrDamaged) && !a.Is() {
@@ -218,6 +231,9 @@ func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) 
 	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
 		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, o.memory)
+		if f.stamp = objects[i].Stamp(); o.Shard != nil {
+			f.stamp = source.Stamp{Size: f.stamp.Size} // the rest says nothing elsewhere
+		}
 		if form := map[string]func(context.Context, *file) error{Tar: o.tarColumns, Table: o.tableColumns, MDS: o.mdsColumns, LitData: o.mdsColumns}[o.Form]; form != nil {
 			if err := form(ctx, f); err != nil {
 				return err

@@ -52,6 +52,7 @@ type ColumnSchema struct {
 // file is a file that was read.
 type file struct {
 	object   source.Object
+	stamp    source.Stamp
 	records  int64
 	columns  *columns
 	first    []string
@@ -82,7 +83,7 @@ func (d *draft) encode(files []file, names []string, most int64) error {
 	}
 	records, s := int64(0), Schema{Files: []FileSchema{}, Columns: []ColumnSchema{}, First: []string{}}
 	for _, f := range files {
-		described := FileSchema{Records: f.records, Stamp: f.object.Stamp(), Damage: f.damage, Features: f.features}
+		described := FileSchema{Records: f.records, Stamp: f.stamp, Damage: f.damage, Features: f.features}
 		if held, ok := f.object.(*content); ok {
 			described.Inflated, described.Bytes = held.at, held.stamp.Size
 		}

@@ -103,10 +103,10 @@ func (o *Options) tarMember(ctx context.Context, f *file, t *tarFile, g *group, 
 		}
 		g.key, g.at = append(g.key[:0], key...), m.at
 	}
-	if f.records == 0 && len(f.first) < 100 {
+	if f.records == 0 && f.columns.object == 0 && len(f.first) < 100 {
 		f.first = append(f.first, string(suffix))
 	}
-	if m.sparse && asked[string(suffix)] {
+	if m.sparse && (f.columns.open || asked[string(suffix)]) {
 		return t.fail(errs.ErrUnsupported, m.at, "the member %.200q is sparse", m.name)
 	}
 	if _, twice := g.member(string(suffix)); twice || string(suffix) == "__key__" || string(suffix) == "__url__" {
@@ -167,6 +167,14 @@ func (g *group) of(feature int) (place source.Extent, has bool) {
 func (o *Options) tarRecord(ctx context.Context, f *file, t *tarFile, g *group) *errs.Error {
 	if g.at == 0 {
 		return nil
+	}
+	for i := 0; f.columns.open && i < len(g.members); i++ {
+		if suffix := g.members[i].suffix; f.columns.named(suffix) == nil {
+			if _, err := f.columns.begin(suffix); err != nil {
+				return err
+			}
+			g.features = append(g.features, []string{suffix})
+		}
 	}
 	for i, c := range f.columns.all {
 		place, has := g.of(i)

@@ -11,7 +11,8 @@ numbers them, into files that are read from front to back: .tar as WebDataset ha
 (gofast.ImageFiles.from_tar), or .parquet as Hugging Face's hub has them (gofast.ImageFiles.from_parquet;
 it needs pyarrow). Pictures are copied byte by byte. In a tar file, a sample's key is the picture's
 number in ImageFolder's order, its label is a member .cls, and the names of the classes are the member
-__features__.
+__features__. Beside a tar file lies its index, train-000000.tar.index: with it, a training downloads a shard
+from a server only when it needs one.
 
 A shard gets its name when it is complete. After an interruption, the same command goes on: complete
 shards stay. It refuses to mix shards if a picture has changed since, by size and time, or if the options

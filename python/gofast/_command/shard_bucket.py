@@ -16,11 +16,12 @@ from .._core.remote_access import remote_file
 from .._core.remote_files import Downloads
 from .._core.remote_listings import bucket_objects
 from .._core.remote_operations import probe, upload
+from .._core.shard_index import index_name, write_index
 from .._core.temporary_folder import temporary_folder
 from .._core.units import many
 from .shard_plan import ShardNames
 
-_TOGETHER = 4  # shards that are on their way, of which large ones have as many parts
+_TOGETHER = 4  # shards and indexes that are on their way, of which large ones have as many parts
 
 
 class _Sent(NamedTuple):
@@ -67,10 +68,42 @@ class BucketNames(ShardNames):
         here = os.path.join(self._here, os.path.basename(path))
         with replaced(here) as file:
             yield file
+        self._send(path, here, features)
+        while len(self._sent) >= _TOGETHER:
+            self._finish(None)
+
+    def _send(self, path: str, here: str, features: str) -> None:
         sending = upload.begin({"file": remote_file(path), "path": here, "told": _told(features)}, None)
         self._sent.append(_Sent(path, here, features, sending))
-        if len(self._sent) == _TOGETHER:
-            self._finish(None)
+
+    def index(self, path: str, here: str) -> None:
+        """Begins to send it."""
+        if self.has_indexes:
+            name, tag = index_name(path), self.tag(path)
+            own = os.path.join(self._here, os.path.basename(name))
+            write_index(here, own, tag)
+            self._send(name, own, tag)
+
+    def is_indexed(self, path: str) -> bool:
+        """Whether it is there.
+
+        Raises:
+            ChangedError: there is another one.
+        """
+        if not self.has_indexes:
+            return True
+        name = index_name(path)
+        try:
+            whole = self.is_whole(name, self.tag(path))
+        except errors.NotFoundError:
+            return False
+        if not whole:
+            raise errors.ChangedError(f"{name}: it is not the index of {path}: remove it").at(path=name)
+        return True
+
+    def tag(self, path: str) -> str:
+        """Its ETag."""
+        return probe([remote_file(path)])[0]["tag"]
 
     def settle(self) -> None:
         """Waits for all objects."""
@@ -80,20 +113,24 @@ class BucketNames(ShardNames):
     def _finish(self, label: str | None) -> None:
         path, here, features, sending = self._sent.popleft()
         try:
-            sending.result(label)
-        except (errors.ChangedError, errors.NotFoundError):
-            # It may have come, and the answer not: it is there, or its upload is not any more.
-            with contextlib.suppress(errors.NotFoundError):
-                if self.is_whole(path, features):
-                    return
-            raise
+            try:
+                sending.result(label)
+            except (errors.ChangedError, errors.NotFoundError):
+                # It may have come, and the answer not: it is there, or its upload is not any more.
+                whole = False
+                with contextlib.suppress(errors.NotFoundError):
+                    whole = self.is_whole(path, features)
+                if not whole:
+                    raise
+            if path.endswith(self.suffix):
+                self.index(path, here)
         finally:
             os.unlink(here)
 
     def reading(self, paths: list[str]) -> Iterator[str]:
         """The shards as files of this machine, each until the next one, which comes meanwhile."""
         following = Downloads(paths[:1])
-        for after in [*paths[1:], None]:
+        for after in [*paths[1:], None] if paths else []:
             now, following = following, Downloads([after] if after else [])
             path = now.result(show=True)[0]
             if after:

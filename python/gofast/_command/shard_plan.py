@@ -18,6 +18,7 @@ from .._core.atomic_files import locked_now, replaced, writing
 from .._core.permutation import Permutation
 from .._core.progress import Progress
 from .._core.regular_files import regular_file, regular_stream
+from .._core.shard_index import index_name, write_index
 from .._core.stamp import Stamp
 from .._core.units import exact, many
 from ..images import ImageFolder
@@ -178,6 +179,7 @@ class ShardNames:
             said = "needs a place for the shard's number in its last part, {} or such as train-{:06d}.tar"
             raise errors.OptionError(f"{pattern}: the name {said}")
         self.suffix = Path(self._last).suffix
+        self.has_indexes = self.suffix == ".tar"
 
     def outside(self, root: str) -> None:
         """Refuses a folder of shards that lies in that of the pictures, where it would be a class."""
@@ -215,6 +217,20 @@ class ShardNames:
         """A shard's file, which has its name when the block has ended."""
         with replaced(path) as file:
             yield file
+        self.index(path, path)
+
+    def index(self, path: str, here: str) -> None:
+        """Writes the index of a shard beside it, of its file here, unless it is there."""
+        if self.has_indexes:
+            write_index(here, index_name(path))
+
+    def is_indexed(self, path: str) -> bool:
+        """Whether nothing needs to be read to know that its index is there."""
+        return not self.has_indexes
+
+    def tag(self, path: str) -> str:
+        """What a shard's index says of it, beside its size."""
+        return ""
 
     def settle(self) -> None:
         """Shards have their names already."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from .. import errors
 from .._core.progress import Progress
+from .._core.shard_index import content_of, index_name, index_of, read_index
 from .._core.shown_urls import is_url
 from .._core.units import bytes_of, many, size
 from . import output
@@ -68,6 +69,9 @@ def _write(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) -> 
             raise _others(paths[shard])
     for name in sorted({*there} - {*map(os.path.basename, paths)}):
         raise _others(os.path.join(os.path.dirname(paths[0]), name))
+    old = [path for shard, path in enumerate(paths) if shard not in missing and not names.is_indexed(path)]
+    for path, here in zip(old, names.reading(old), strict=True):
+        names.index(path, here)
     done = plan.total - sum(map(plan.bytes_of, missing))
     with Progress(f"writing {many(len(paths), 'shard')}") as progress:
         for shard in missing:
@@ -110,6 +114,11 @@ def _verify(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) ->
                     said = f"{path}: {found.paths[at]} is not {plan.path(number)}: the bytes differ"
                     raise errors.DamagedError(said).at(path=path)
                 progress.update((first + at) / len(plan.order))
+            for index in names.reading([index_name(path)] if names.has_indexes else []):
+                there = read_index(index, os.path.getsize(local), names.tag(path))
+                if content_of(there) != content_of(index_of(local)):
+                    name = index_name(path)
+                    raise errors.DamagedError(f"{name}: it is not the index of {path}").at(path=name)
 
 
 def _others(path: str) -> errors.ChangedError:

@@ -345,4 +345,7 @@ def _size(entry: os.DirEntry[str]) -> int:
             return os.stat(os.path.join(entry.path, FOLDER_SIZE)).st_size
         return entry.stat(follow_symlinks=False).st_size
     except FileNotFoundError:
+        with contextlib.suppress(FileNotFoundError):
+            if entry.name.endswith(".part"):  # the core has just given it its name
+                return os.stat(entry.path.removesuffix(".part")).st_size
         return 0

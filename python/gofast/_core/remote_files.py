@@ -226,6 +226,10 @@ class Downloads:
             self.release()
             raise
 
+    def arrived(self) -> bool:
+        """Whether all are there, so that `result` need not wait."""
+        return self._wanted is not None and not self._missing()
+
     @property
     def size(self) -> int:
         """Their bytes; 0 where the servers have not said it yet."""
@@ -345,10 +349,14 @@ def _dropped(part: str, fd: int) -> None:
     os.close(fd)
 
 
+def kept_name(url: str, state: RemoteState) -> str:
+    """What a file of the core's servers is called among the downloads."""
+    return file_name(url, state["size"], state["tag"] or state["modified"] or _START)
+
+
 def _found(url: str, file: RemoteFile | None, state: RemoteState | None) -> _Wanted:
     if file is not None and state is not None:
-        version = state["tag"] or state["modified"] or _START
-        return _Wanted(url, file, state, file_name(url, state["size"], version))
+        return _Wanted(url, file, state, kept_name(url, state))
     with fsspec_of(url) as (system, path):
         size = system.info(path)["size"]
         if size is None:

@@ -27,7 +27,7 @@ from .descriptors import OwnedDescriptors
 from .mds_shards import Shards
 from .patterns import Paths, files_of
 from .stamp import Stamp
-from .tfrecord_operations import Feature, Leaf, RecordsMade
+from .tfrecord_operations import Feature, Leaf, RecordsMade, RecordsRequest, ShardState
 from .units import many
 from .warn import warn
 
@@ -64,6 +64,22 @@ class RecordsOptions(NamedTuple):
     partial: bool = False
     leaves: Sequence[Leaf] = ()
     unpacked: Sequence[int] = ()
+
+    def request(self, index: str, shard: ShardState | None = None) -> RecordsRequest:
+        """The same for the core."""
+        return {
+            "paths": self.paths,
+            "features": self.features,
+            "compression": self.compression,
+            "form": self.form,
+            "label": self.label,
+            "partial": self.partial,
+            "leaves": list(self.leaves),
+            "unpacked": list(self.unpacked),
+            "shard": shard,
+            "threads": engine.threads(),
+            "index": index,
+        }
 
 
 class Column:
@@ -107,10 +123,11 @@ class TFRecordIndex:
     Attributes:
         count: records.
         columns: the features that were asked for, by name.
+        names: what errors call the files.
     """
 
     def __init__(self, fd: int, schema: RecordsMade, asked: RecordsOptions) -> None:
-        self._fd, self._schema, self.asked = fd, schema, asked
+        self._fd, self._schema, self.asked, self.names = fd, schema, asked, asked.paths
         self._owned = OwnedDescriptors(fd)
         self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
         self._stamps = [Stamp.crossed(file["stamp"]) for file in schema["files"]]
@@ -199,18 +216,7 @@ class TFRecordIndex:
         if asked.kept is None and asked.compression == "" and _size(asked.paths) >= _KEPT_FROM:
             asked_for = [asked.features, asked.form, asked.label, asked.partial, asked.leaves]
             own = own_index("tfrecord", [asked.paths, *asked_for])
-        config: tfrecord_operations.RecordsRequest = {
-            "paths": asked.paths,
-            "features": asked.features,
-            "compression": asked.compression,
-            "form": asked.form,
-            "label": asked.label,
-            "partial": asked.partial,
-            "leaves": list(asked.leaves),
-            "unpacked": list(asked.unpacked),
-            "threads": engine.threads(),
-            "index": asked.kept or own or "",
-        }
+        config = asked.request(asked.kept or own or "")
         label = f"indexing {len(asked.paths)} {asked.form or 'TFRecord'} files"
         try:
             made = tfrecord_operations.index(config, label)
@@ -229,11 +235,11 @@ class TFRecordIndex:
     def place(self, record: int) -> str:
         """What errors call a record: its file, and its number there."""
         file = int(np.searchsorted(self._ends, record, "right"))
-        return f"{self.asked.paths[file]}[{record - (int(self._ends[file - 1]) if file else 0)}]"
+        return f"{self.names[file]}[{record - (int(self._ends[file - 1]) if file else 0)}]"
 
     def places(self) -> list[str]:
         """All of them."""
-        files = zip(self.asked.paths, self._schema["files"], strict=True)
+        files = zip(self.names, self._schema["files"], strict=True)
         return [f"{path}[{number}]" for path, file in files for number in range(file["records"])]
 
     def column(self, name: str) -> Column:
@@ -246,8 +252,8 @@ class TFRecordIndex:
         if found is None or (found.kind == "" and self.count):
             has = ", ".join(map(repr, self._schema["first"])) or "no features"
             raise errors.SchemaError(
-                f"{self.asked.paths[0]}: no record has a feature {name!r}; the first one has {has}"
-            ).at(path=self.asked.paths[0], column=name)
+                f"{self.names[0]}: no record has a feature {name!r}; the first one has {has}"
+            ).at(path=self.names[0], column=name)
         return found
 
     def missing(self, name: str, record: int) -> errors.MissingValueError:

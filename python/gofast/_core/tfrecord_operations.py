@@ -17,6 +17,13 @@ class Leaf(TypedDict):
     encoding: str
 
 
+class ShardState(TypedDict):
+    """What the index beside a shard is found by; see tfrecord.Shard."""
+
+    size: int
+    tag: str
+
+
 class RecordsRequest(TypedDict):
     """What to index, and where the index is kept ("" for memory); see tfrecord.Options."""
 
@@ -28,6 +35,7 @@ class RecordsRequest(TypedDict):
     partial: bool
     leaves: list[Leaf]
     unpacked: list[int]
+    shard: ShardState | None
     threads: int
     index: str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import torch
 from .. import errors
 from .._core import engine
 from .._core.picture_operations import TorchWords
+from .._core.remote_shards import RemoteShards
 from .._loader.batch_source import BatchSource, Parameters, SampleForm, row_index_error
 from .._loader.core_dataset import IntArray, joined
 from .._loader.draws import BatchPosition
@@ -53,6 +54,7 @@ class PictureBatchSource(BatchSource):
         if self._pictures:
             self.row_bytes = pillow.PICTURE_BYTES
         self.heavy = not cores[0].files.are_pixels
+        self.fetches = any(core.files.shards for core in cores)
         self._channels_last = cores[0].channels_last
         self.as_made = not self._channels_last
         self.draws, self.rng, self._generator = plan.draws, first._options.rng, generator
@@ -75,6 +77,26 @@ class PictureBatchSource(BatchSource):
         if dataset._files.are_pixels or dataset._bad.on_error != "raise":
             return None
         return fallback.unreadable(dataset, sample)
+
+    def fetch(self, indices: Sequence[int] | torch.Tensor, wait: bool = True) -> bool:
+        """See the base class."""
+        each = [shards.fetch(samples, wait) for shards, samples in self._remote(indices)]
+        return all(each)
+
+    def expect(self, indices: torch.Tensor) -> None:
+        """See the base class."""
+        for shards, samples in self._remote(indices):
+            shards.expect(samples)
+
+    def _remote(self, indices: Sequence[int] | torch.Tensor) -> Iterator[tuple[RemoteShards, IntArray]]:
+        """Samples' numbers among the shards on a server that they lie in."""
+        rows = np.asarray(indices, np.int64)
+        rows = rows[(rows >= -len(self)) & (rows < len(self))] % max(len(self), 1)  # others are errors soon
+        if self._map is not None:
+            rows = self._map[rows]
+        for core, start in zip(self._cores, self.starts.tolist(), strict=True):
+            if core.files.shards is not None:
+                yield core.files.shards, rows[(rows >= start) & (rows < start + core.length)] - start
 
     @property
     def epochs(self) -> tuple[int, ...]:

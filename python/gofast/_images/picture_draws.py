@@ -39,11 +39,15 @@ class DrawnView(Protocol):
 
     needs_size: bool
     draws_python: bool
+    fetches: bool
     torch_words: Sequence[picture_operations.TorchWords]
 
     @property
     def core(self) -> CoreDataset:
         """What the core draws for."""
+
+    def fetch(self, indices: Sequence[int]) -> bool:
+        """Brings the files of samples to this disk."""
 
     def forget(self, indices: Sequence[int]) -> None:
         """Forgets the sizes of these samples' pictures."""
@@ -58,6 +62,8 @@ class DrawnView(Protocol):
 def find_sizes(view: DrawnView, indices: array[int]) -> array[int]:
     """Width and height of each picture, where draws depend on them: headers are read, which may take long."""
     sizes = _no_sizes(view, indices)
+    if view.fetches and view.needs_size:
+        view.fetch(indices)
     _draw(view.core, indices, sizes, DrawRequest(), view)
     return sizes
 

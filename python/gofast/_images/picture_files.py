@@ -18,6 +18,7 @@ import numpy.typing as npt
 from .. import errors
 from .._core import picture_operations
 from .._core.memory import address_of
+from .._core.remote_shards import RemoteShards
 
 _PATH_BYTES = 4096  # PATH_MAX of Linux, the zero behind it counted
 _PROCESSES = 64  # whose counters do not meet: a loader's workers have consecutive numbers
@@ -37,6 +38,7 @@ class PictureFiles:
         called: what explain calls them.
         are_pixels: they are no files, but pixels of the user's, who may write to them.
         contents: the files' bytes, where they lie in memory and a path is only a name; else None.
+        shards: where they lie on a server until they are needed; None: they are here.
     """
 
     count: int
@@ -45,6 +47,7 @@ class PictureFiles:
     called = "files"
     _lasting = True  # they come again in each epoch
     are_pixels = False
+    shards: RemoteShards | None = None
 
     @staticmethod
     def found_bytes(count: int) -> int:

@@ -21,6 +21,8 @@ from .._core.descriptors import OwnedDescriptors
 from .._core.mds_shards import ShardsForm, shards_of
 from .._core.memory import address_of
 from .._core.patterns import Paths
+from .._core.remote_files import local_files
+from .._core.remote_shards import RemoteShards
 from .._core.tfrecord_index import Column, TFRecordIndex
 from .file_index import UNLABELLED, Files, shared
 from .listing import Listing
@@ -49,6 +51,7 @@ class RecordFiles(Files):
     ) -> None:
         self._begin_to_keep(kept)
         self._records, self._made_of, self._given = records, (image, label), targets
+        self.shards = records if isinstance(records, RemoteShards) else None
         self.called = f"records of {records.asked.form or 'TFRecord'} files"
         self._column = records.column(image)
         self.count, self.root, self.class_names, self.empty_classes = records.count, "", "", []
@@ -91,7 +94,8 @@ class RecordFiles(Files):
 
     def _on_disk(self) -> picture_operations.FileReader:
         paths, offsets = address_of(self._names), address_of(self._path_offsets)
-        return {"root": "", "paths": paths, "offsets": offsets, "stamps": address_of(self._stamps)}
+        stamps = 0 if self.shards else address_of(self._stamps)  # of downloads, the names say what they are
+        return {"root": "", "paths": paths, "offsets": offsets, "stamps": stamps}
 
     def __reduce__(self) -> tuple[Any, ...]:
         if get_spawning_popen() is None:
@@ -166,7 +170,10 @@ def listing_of_tar(
         raise errors.OptionError("image= and label= are suffixes, such as 'jpg;png' and 'cls'")
     names = [name.partition(":")[0] for name in labels]
     number = names[0] if labels and not several and _maker(labels[0]) is None else ""
-    records = TFRecordIndex.of_tar(paths, [image, *names], number, partial)
+    features, remote = [*dict.fromkeys([image, *names])], None
+    if number or not labels:
+        remote = RemoteShards.of(paths, features, number)
+    records = remote or TFRecordIndex.of_tar(local_files(paths), features, number, partial)
     if not labels or number:
         return listing_of(records, image, number or None), records.class_names(number) if number else None
     columns = [_labels(records, name, _maker(name) or int) for name in labels]

@@ -93,6 +93,7 @@ class BatchSource:
         has_more: whether there are any; see more.
         lists: a batch of rows is an ordinary list.
         as_made: batches are handed out as the core makes them: `tensor` does nothing else to them.
+        fetches: samples may lie on a server: `fetch` must be called before they are drawn for or made.
     """
 
     record_words = 0
@@ -101,6 +102,7 @@ class BatchSource:
     lists = False
     columns: Sequence[ExtraColumns] = ()
     has_more = False
+    fetches = False
     _wired: tuple[CoreDataset, TransferFormat | None] | None = None  # of which core
     _table: StoredTable | None = None
 
@@ -197,6 +199,14 @@ class BatchSource:
         if columns == [*self.columns]:
             return self
         return copy.copy(self).carry(columns)
+
+    def fetch(self, indices: Sequence[int] | torch.Tensor, wait: bool = True) -> bool:
+        """Brings the files of samples to this disk. Whether they are there: without `wait`, they may be on
+        their way."""
+        return True
+
+    def expect(self, indices: torch.Tensor) -> None:
+        """The samples of an epoch that begins, in their order."""
 
     def stamps(self) -> Sequence[_PlanStamp]:
         """The stamps of the plans that make its samples, where nobody counts their changes."""

@@ -188,6 +188,8 @@ class Batcher:
             batch_size: rows of a batch; the last may be shorter.
             records: what was drawn for them, where the view draws; copied.
         """
+        if self.view.fetches:
+            self.view.fetch(indices)
         if isinstance(indices, torch.Tensor):
             rows, address = indices.numel(), indices.data_ptr()
         else:
@@ -392,6 +394,8 @@ class Batcher:
     ) -> tuple[torch.Tensor, torch.Tensor | None, Mapping[int, int] | None, SharedRing | None, int]:
         """Samples rows[start:start + n] and their labels, what stands in for others, and the slot."""
         view, capsule, core = self.view, self._capsule, self._core()
+        if view.fetches:
+            view.fetch(rows[start : start + n])
         labels, slots, memory, ring = self._reserve(core, n, n)
         place, slot = slots.buffer_info()[0], slots[0]
         quiet = 2 if self.counts is None and here() is not process else 0

@@ -97,11 +97,15 @@ class Epoch(EpochState):
         if self._early and drawn is not None:
             self._last_turn = drawn.last_pull - pull_ahead
             self._largest = max(1, FLIGHT_BYTES // max(1, drawn.batch_size * lane.row_bytes))
+            if lane.view.fetches:
+                self._largest = 1  # a flight waits for the files of all its lists
             self._size = 1  # lists in the next flight; it starts small, so that the first batch comes soon
         if state is None:
             self._skip()
         else:
             self._load(state)
+        if lane.view.fetches and drawn is not None:
+            lane.view.expect(drawn.indices(drawn.at, drawn.batches))
         if pull_ahead and (state is None or drawn is not None):
             self._begin()
         elif pull_ahead and state is not None:

@@ -120,6 +120,8 @@ class InFlight:
         lane, drawn, flights = self._lane, self.drawn, self.flights
         while drawn:
             pull = drawn[0]
+            if flights and self._comes(pull):
+                return
             indices = pull.indices
             samples = 0 if pull.skip else pull.samples
             if samples is None:
@@ -168,6 +170,8 @@ class InFlight:
             most = min(most, collation.finished + collation.count - self.begun)
         for _ in range(most):
             pull = self.pulled[0]
+            if (self.flights or self.drawn) and self._comes(pull):
+                return
             pull.before = draw.state()
             try:
                 self._draw_for(draw, pull)
@@ -178,6 +182,12 @@ class InFlight:
                 pull.after = collation.state(self.begun)
             self.begun += 1
             self.drawn.append(self.pulled.popleft())
+
+    def _comes(self, pull: Pull) -> bool:
+        """Whether samples of a list are on their way to this machine, and nobody should wait for them yet."""
+        view = self._lane.view
+        indices = None if pull.skip or not view.fetches else pull.indices
+        return indices is not None and not view.fetch(indices, wait=False)
 
     def _draw_for(self, draw: Draws, pull: Pull) -> None:
         if pull.indices is None or not len(pull.indices) or (pull.skip and draw.early):

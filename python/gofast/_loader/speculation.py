@@ -44,6 +44,8 @@ class Speculation:
             if pull is None:
                 return
             indices = pull.indices = pull.as_array()
+            if lane.view.fetches and not lane.view.fetch(indices, wait=False):
+                return
             pull.before = made[-1][1] if made else draw.state()
             try:
                 with lane.counts.drawing():

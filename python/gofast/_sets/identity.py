@@ -19,6 +19,7 @@ from .. import errors
 from .._about import __version__
 from .._core.generators import Generators
 from .._core.stamp import Stamp
+from .._core.remote_shards import RemoteShards
 from .._core.tfrecord_index import TFRecordIndex
 from .._images.image_dataset import ImageDataset
 from .._loader.native_dataset import locate
@@ -121,6 +122,8 @@ def _shards(dataset: Any) -> list[str]:
     """The files that samples lie in, where these are many in one: of records, or of tokens."""
     holder = dataset._listing.files if isinstance(dataset, ImageDataset) else dataset
     records, mapped = getattr(holder, "_records", None), getattr(dataset, "_files", None)
+    if isinstance(records, RemoteShards):
+        return [*records.told]
     if isinstance(records, TFRecordIndex):
         return [*records.asked.paths]
     return [one.path for one in mapped if isinstance(one, TokenFile)] if isinstance(mapped, list) else []

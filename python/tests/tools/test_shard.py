@@ -57,8 +57,13 @@ def contents(dataset: Any) -> list[bytes]:
     return [*dataset._listing.files.contents]
 
 
+def shards(form: str, out: Path) -> list[Path]:
+    """Without what lies beside them."""
+    return sorted(out.glob("*" + Path(form).suffix))
+
+
 def read(form: str, out: Path) -> Any:
-    return READ[form](out / ("*" + Path(form).suffix))
+    return READ[form](shards(form, out))
 
 
 def expected(root: Path) -> list[tuple[bytes, int]]:
@@ -73,9 +78,11 @@ def test_samples_labels_and_classes_are_image_folders(
 ) -> None:
     want, out = expected(photos), tmp_path / "a" / "out"
     assert run(photos, out / form, "--size", "40kB", "--verify", *(["--shuffle", seed] if seed else [])) == 0
-    assert f"{len(want)} pictures in {len([*out.iterdir()])} shards" in capsys.readouterr().err
-    assert len([*out.iterdir()]) > 2
-    big = {path for path in out.iterdir() if path.stat().st_size > 40_000}
+    paths = shards(form, out)
+    assert f"{len(want)} pictures in {len(paths)} shards" in capsys.readouterr().err
+    indexes = [Path(f"{path}.index") for path in paths] if form == TAR else []
+    assert len(paths) > 2 and {*out.iterdir()} == {*paths, *indexes}
+    big = {path for path in paths if path.stat().st_size > 40_000}
     assert all(len(READ[form](path)) == 1 for path in big)
     dataset = read(form, out)
     got = [*zip(contents(dataset), dataset.targets, strict=True)]
@@ -185,16 +192,16 @@ def test_what_has_changed_is_noticed(
         os.truncate(path, path.stat().st_size - 1024)  # a tar without its end is one that is read
 
     def stale() -> None:  # "train-*" would read it
-        last = sorted(out.iterdir())[-1]
+        last = shards(form, out)[-1]
         last.with_name(last.name.replace("0", "7")).write_bytes(last.read_bytes())
 
     for change in (
         lambda: os.utime(ImageFolder(photos).samples[0][0], (1, 1)),
         lambda: (photos / "class.ä" / "z.jpg").write_bytes(b"x"),
         lambda: (photos / "class.ä").rename(photos / "class.b"),
-        lambda: sorted(out.iterdir())[0].write_bytes(b"something else"),
-        lambda: cut(sorted(out.iterdir())[0]),
-        lambda: (path := sorted(out.iterdir())[0]).unlink() or os.mkfifo(path),
+        lambda: shards(form, out)[0].write_bytes(b"something else"),
+        lambda: cut(shards(form, out)[0]),
+        lambda: (path := shards(form, out)[0]).unlink() or os.mkfifo(path),
         lambda: line.append("--shuffle=3"),
         stale,
     ):
@@ -240,13 +247,36 @@ def test_verify_notices_one_byte(
 ) -> None:
     line = [photos, tmp_path / "out" / form, "--size", "1MB", "--verify"]
     assert run(*line) == 0
-    (path,) = (tmp_path / "out").iterdir()
+    (path,) = shards(form, tmp_path / "out")
     found, data = contents(read(form, tmp_path / "out"))[11], bytearray(path.read_bytes())
     at = data.index(found)
     data[at + len(found) // 2] ^= 1
     path.write_bytes(data)
     capsys.readouterr()
     assert run(*line) == 1 and "[11]" in capsys.readouterr().err
+
+
+def test_an_index_is_that_of_its_shard(
+    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, line = tmp_path / "out", [photos, tmp_path / "out" / TAR, "--size", "1MB", "--verify"]
+    assert run(*line) == 0
+    index, shard = out / "train-000000.tar.index", out / "train-000000.tar"
+    whole = index.read_bytes()
+    index.unlink()  # a kill between the two
+    assert run(*line) == 0 and index.read_bytes() == whole
+    index.write_bytes(whole[:-1])
+    assert run(*line) == 0 and index.read_bytes() == whole
+    shard.unlink()
+    assert run(*line, "--shuffle", "1") == 0  # as long, in another order
+    assert (len(index.read_bytes()), index.read_bytes() == whole) == (len(whole), False)
+    monkeypatch.setattr("gofast._command.shard_plan.write_index", lambda *_: None)
+    index.write_bytes(whole)
+    assert run(*line, "--shuffle", "1") == 1 and "it is not the index of" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(shard_writer, "_SMALLEST", 0)
+    index.write_bytes(b"a file of the user's")
+    assert run(*line, "--shuffle", "1") == 2 and "is no index of gofast" in capsys.readouterr().err
 
 
 def test_wrong_options(
