@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from . import errors
-from ._core.arguments import checked
+from ._core.arguments import checked, checked_but_urls
 from ._core.numbers import DType
-from ._core.patterns import Paths, TarPaths, is_pattern
+from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
 from ._core.tfrecord_index import TFRecordIndex
 from ._images.bad_samples import OnError
@@ -283,10 +283,10 @@ class ImageFiles(VisionDataset):
         return cls(pictures, labels, transform, **options)
 
     @classmethod
-    @checked
+    @checked_but_urls
     def from_tar(
         cls: type[Self],
-        paths: TarPaths,
+        paths: Paths,
         image: str = "jpg;jpeg;png;ppm;bmp;pgm;tif;tiff;webp",
         label: str | Sequence[str] | None = "cls",
         transform: Callable[[Any], Any] | None = None,

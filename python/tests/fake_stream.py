@@ -52,7 +52,7 @@ class FakeView:
     def __init__(self, dataset: Numbers) -> None:
         self.dataset = dataset
         self.row_bytes = ROW_BYTES
-        self.draws = self.heavy = False
+        self.draws = self.heavy = self.fetches = False
         self.steady = True
         self.epochs = ()
         self.datasets = (dataset,)

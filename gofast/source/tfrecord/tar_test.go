@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/source"
 )
 
 func tarOf(t testing.TB, members ...string) []byte {
@@ -45,6 +46,50 @@ func tarIndex(t testing.TB, content []byte) (Schema, error) {
 		err = unix.Close(fd)
 	}
 	return schema, err
+}
+
+// The index beside a shard is found by its size and tag, without the shard, and has all suffixes.
+func TestShardIndexTravels(t *testing.T) {
+	dir := t.TempDir()
+	shard, index := filepath.Join(dir, "a.tar"), filepath.Join(dir, "a.tar.index")
+	content := tarOf(t, "a.jpg", "picture", "a.cls", "1", "b.png", "other", "b.cls", "2")
+	if err := os.WriteFile(shard, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := func(size int64, tag string, paths ...string) (Schema, error) {
+		o := Options{Paths: paths, Form: Tar, Label: "cls", Threads: 1, Shard: &Shard{Size: size, Tag: tag}}
+		fd, schema, err := Build(t.Context(), o, index)
+		if err == nil {
+			err = unix.Close(fd)
+		}
+		return schema, err
+	}
+	size := int64(len(content))
+	if _, err := build(size, "x"); !errors.Is(err, errs.ErrNotFound) {
+		t.Fatal(err)
+	}
+	made, err := build(size, "x", shard)
+	if err != nil || !made.Kept {
+		t.Fatal(made, err)
+	}
+	if err := os.Remove(shard); err != nil {
+		t.Fatal(err)
+	}
+	found, err := build(size, "x")
+	if err != nil || !found.Reused {
+		t.Fatal(found, err)
+	}
+	kinds := map[string]Kind{}
+	for _, c := range found.Columns {
+		kinds[c.Name] = c.Kind
+	}
+	same(t, kinds, map[string]Kind{"jpg": Bytes, "png": Bytes, "cls": Ints})
+	same(t, found.Files[0].Stamp, source.Stamp{Size: size})
+	for _, other := range []Shard{{size, "y"}, {size + 512, "x"}, {size, ""}} {
+		if _, err := build(other.Size, other.Tag); !errors.Is(err, errs.ErrChanged) {
+			t.Errorf("%v: %v", other, err)
+		}
+	}
 }
 
 func TestMemberIsWebdatasets(t *testing.T) {

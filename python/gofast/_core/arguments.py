@@ -77,10 +77,10 @@ def path(name: str, value: Any) -> Any:
     return os.fsdecode(made) if of_bytes else made
 
 
-def _files(name: str, value: Any, remote: bool = False) -> Any:
+def _files(name: str, value: Any, urls: bool = False) -> Any:
     if isinstance(plain(value), bytes):  # a file's content more often than its name
         raise errors.OptionError(f"{name}={value!r:.80} is not a path: give text, such as os.fsdecode(...)")
-    return path(name, value) if remote else _local(path(name, value))
+    return path(name, value) if urls else _local(path(name, value))
 
 
 def _local(made: Any) -> Any:
@@ -92,11 +92,6 @@ def _local(made: Any) -> Any:
     from .remote_files import local_files
 
     return local_files(given)
-
-
-def _shards(name: str, value: Any) -> Any:
-    """Of files whose URLs may stay: see `TarPaths`."""
-    return _files(name, value, remote=True)
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -146,8 +141,11 @@ _OPTIONS: dict[str, Kind] = {
 }
 
 
-def checked(target: F) -> F:
+def checked(target: F, urls: bool = False) -> F:
     """A public function whose options are plain when it is called, or a class whose ``__init__`` is one.
+
+    Args:
+        urls: it downloads files itself; else ``paths`` are local ones when it is called.
 
     Raises:
         OptionError: at the call, an option has a value that makes no sense.
@@ -159,7 +157,8 @@ def checked(target: F) -> F:
     positional = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
     handed_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
     known = {name: kind for name, kind in _OPTIONS.items() if handed_on or name in parameters}
-    known |= {name: _shards for name, one in parameters.items() if one.annotation == "TarPaths"}
+    if urls:
+        known["paths"] = functools.partial(_files, urls=True)
     # None is a value of most options; where it is not, it does not stand in the signature either.
     absent = _OPTIONS.keys() - {
         name
@@ -177,6 +176,11 @@ def checked(target: F) -> F:
         return target(*first, *given[len(first) :], **rest)
 
     return call  # type: ignore[return-value]
+
+
+def checked_but_urls(target: F) -> F:
+    """The same of a function that downloads files itself."""
+    return checked(target, urls=True)
 
 
 class OptionGroup:

@@ -12,7 +12,6 @@ from .arguments import several
 from .braces import braces
 
 Paths = str | Path | Iterable[str | Path]
-TarPaths = Paths  # of which those with a URL are downloaded one after the other
 
 
 def is_pattern(path: str) -> bool:

@@ -18,8 +18,8 @@ from torch.utils.data import ConcatDataset, IterableDataset, Subset
 from .. import errors
 from .._about import __version__
 from .._core.generators import Generators
-from .._core.stamp import Stamp
 from .._core.remote_shards import RemoteShards
+from .._core.stamp import Stamp
 from .._core.tfrecord_index import TFRecordIndex
 from .._images.image_dataset import ImageDataset
 from .._loader.native_dataset import locate
