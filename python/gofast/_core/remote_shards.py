@@ -31,7 +31,8 @@ from .warn import warn
 
 _AHEAD, _MOST_AHEAD = 2, 16  # shards that come while one is read: two, and more of small ones
 _BYTES_AHEAD = 64 << 20
-_TURNS = 48  # calls after which a shard is not read any more by batches on their way
+_TURNS = 48  # calls after which a shard is not read any more by a loader's batches on their way
+_FEW_TURNS = 4  # of who reads at once, such as torch's workers
 
 
 class _Here:
@@ -237,8 +238,9 @@ class RemoteShards(TFRecordIndex):
 
     def _let_go(self, here: _Here) -> None:
         """Lets go of shards that were not asked for lately: others may need their room."""
+        recent = here.turn - (_FEW_TURNS if here.order is None else _TURNS)
         for file, (download, turn) in [*here.held.items()]:
-            if turn + _TURNS < here.turn:
+            if turn < recent:
                 if here.order is not None and here.last[file] < here.newest:
                     download.used()  # and the epoch does not come back to it
                 del here.held[file]

@@ -20,12 +20,16 @@ from . import tfrecord_operations
 from .tfrecord_index import RecordsOptions, TFRecordIndex
 from .tfrecord_operations import Feature, Kind, RecordsMade, ShardState
 
-LABEL = "cls"
+_LABEL = "cls"
 
 
 def index_name(shard: str) -> str:
     """Where the index of a shard lies, of a path or a URL: no pattern of tar files takes it for one."""
     return f"{shard}.index"
+
+
+def _asked(*paths: str) -> RecordsOptions:
+    return RecordsOptions([*paths], None, "", None, "tar", _LABEL)
 
 
 def write_index(shard: str, path: str, tag: str = "") -> None:
@@ -39,7 +43,7 @@ def write_index(shard: str, path: str, tag: str = "") -> None:
         ReadError: it cannot be written.
         GofastError: as of `TFRecordIndex.of_tar`.
     """
-    asked = RecordsOptions([os.path.abspath(shard)], None, "", None, "tar", LABEL)
+    asked = _asked(os.path.abspath(shard))
     state: ShardState = {"size": os.path.getsize(shard), "tag": tag}
     with contextlib.suppress(errors.NotFoundError, errors.ChangedError, errors.DamagedError):
         if content_of(read_index(path, **state)) == content_of(index_of(shard)):
@@ -56,19 +60,22 @@ def read_index(path: str, size: int, tag: str) -> TFRecordIndex:
         DamagedError: it is no whole index of this version.
         NotFoundError, ReadError: it is not there, or cannot be read.
     """
-    asked = RecordsOptions([], None, "", None, "tar", LABEL)
+    asked = _asked()
     try:
         made = tfrecord_operations.index(asked.request(path, {"size": size, "tag": tag}))
     except errors.ChangedError:
         if not tag:
             raise
         return read_index(path, size, "")
+    if not made["columns"] and made["files"][0]["records"]:  # nothing bounds how many it says
+        os.close(made["fd"])
+        raise errors.DamagedError(f"{path}: records without a suffix").at(path=path)
     return TFRecordIndex(made["fd"], made, asked)
 
 
 def index_of(shard: str) -> TFRecordIndex:
     """The same, made of a file, in memory."""
-    asked = RecordsOptions([os.path.abspath(shard)], None, "", None, "tar", LABEL)
+    asked = _asked(os.path.abspath(shard))
     made = tfrecord_operations.index(asked.request(""))
     return TFRecordIndex(made["fd"], made, asked)
 
@@ -120,17 +127,9 @@ def joined(parts: Sequence[TFRecordIndex], features: Sequence[str]) -> RecordsMa
             file.write(array.data)
             file.write(bytes(-array.nbytes % 8))
         file.truncate(end)
-    return {
-        "fd": fd,
-        "files": [part._schema["files"][0] for part in parts],
-        "columns": columns,
-        "first": parts[0]._schema["first"],
-        "size": end,
-        "begin": 0,
-        "end": end,
-        "reused": False,
-        "kept": False,
-    }
+    files = [part._schema["files"][0] for part in parts]
+    first = parts[0]._schema
+    return {**first, "fd": fd, "files": files, "columns": columns, "size": end, "begin": 0, "end": end}
 
 
 def _feature(

@@ -104,7 +104,7 @@ class Epoch(EpochState):
             self._skip()
         else:
             self._load(state)
-        if lane.view.fetches and drawn is not None:
+        if lane.view.fetches and drawn is not None and drawn.at < drawn.batches:
             lane.view.expect(drawn.indices(drawn.at, drawn.batches))
         if pull_ahead and (state is None or drawn is not None):
             self._begin()

@@ -189,6 +189,16 @@ def test_a_budget_of_a_few_shards(
     assert sum(web.whole[path.name] for path in tars(out)) >= len(tars(out)) * (3 if shuffle else 1)
 
 
+@pytest.mark.parametrize("how", ["fork", "forkserver"])
+def test_workers_leave_each_other_room(
+    how: str, web: Served, out: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", str(7 * max(path.stat().st_size for path in tars(out))))
+    loader = DataLoader(remote(web, out), 1, num_workers=2, multiprocessing_context=how)
+    assert same(epoch(loader), epoch(DataLoader(local(out), 1)))
+    assert sum(web.whole[path.name] for path in tars(out)) == len(tars(out))
+
+
 def test_a_batch_that_cannot_fit_says_so(web: Served, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = 4 * max(path.stat().st_size for path in tars(out))
     monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", str(limit))
@@ -206,7 +216,7 @@ def test_what_is_gone_when_it_is_read_comes_again(
     assert same(epoch(gofast.DataLoader(remote(web, out), 8)), want)
 
 
-def test_resuming_brings_only_the_rest(web: Served, out: Path) -> None:
+def test_resuming_brings_only_the_rest(web: Served, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     want = epoch(gofast.DataLoader(local(out), 4))
     loader = gofast.DataLoader(remote(web, out), 4)
     batches = iter(loader)
@@ -214,15 +224,17 @@ def test_resuming_brings_only_the_rest(web: Served, out: Path) -> None:
         next(batches)
     state = loader.state_dict()
     del batches
-    behind = tars(out)[-1].name
-    web.files = {name: data for name, data in web.files.items() if name not in ("train-000.tar",)}
     web.whole.clear()
-    os.environ["GOFAST_DOWNLOADS"] += "-2"  # another machine
-    web.files["train-000.tar"] = (out / "train-000.tar").read_bytes()
+    monkeypatch.setenv("GOFAST_DOWNLOADS", os.environ["GOFAST_DOWNLOADS"] + "-2")  # another machine
     other = gofast.DataLoader(remote(web, out), 4)
     other.load_state_dict(state)
     assert same(epoch(other), want[3:])
-    assert "train-000.tar" not in came(web) and behind in came(web)
+    assert "train-000.tar" not in came(web) and tars(out)[-1].name in came(web)
+    batches = iter(loader)
+    for _ in want:
+        next(batches)
+    other.load_state_dict(loader.state_dict())
+    assert [len(epoch(other)) for _ in range(2)] == [0, len(want)]
 
 
 def test_a_pickle_finds_the_same_records(web: Served, out: Path, tmp_path: Path) -> None:
@@ -350,13 +362,15 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         yield made
 
 
-def test_a_bucket(store: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bucket(
+    store: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     photos = make_folder(tmp_path / "photos", 40)
     line = ["shard", str(photos), "s3://bkt/sets/train-{:03d}.tar", "--size", "20kB", "--verify"]
     assert main.main(line) == 0
     names = [key for key in store.objects if key.endswith(".tar")]
     assert sorted(store.objects) == sorted([*names, *(f"{name}.index" for name in names)]) and len(names) > 9
-    os.environ["GOFAST_DOWNLOADS"] += "-2"
+    monkeypatch.setenv("GOFAST_DOWNLOADS", str(tmp_path / "another"))
     before = store.asked["GET object"]
     dataset, want = gofast.ImageFiles.from_tar("s3://bkt/sets/train-*.tar"), ImageFolder(photos)
     assert store.asked["GET object"] - before == 2 * len(names) + 1  # of each index what it is, and its bytes
