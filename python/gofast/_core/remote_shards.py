@@ -45,11 +45,11 @@ class _Here:
         newest: where the first one lies of the shard that was asked for and begins last.
     """
 
-    def __init__(self, epoch: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.pid, self.lock = os.getpid(), threading.RLock()
         self.held: dict[int, tuple[Downloads, int]] = {}
         self.coming: dict[int, Downloads] = {}
-        self.turn, self.epoch, self.newest = 0, epoch, -1
+        self.turn, self.epoch, self.newest = 0, 0.0, -1
         self.order: list[int] | None = None
         self.first = self.last = np.zeros(0, np.int64)
 
