@@ -49,7 +49,7 @@ class Given(NamedTuple):
 
 
 class InFlight:
-    """Pulls on their way. What must be fetched first waits in `pulled`, since draws may need a picture's size,
+    """Pulls on their way. What must be fetched first waits in `pulled`: draws may need a picture's size;
     or in `drawn` where nothing is drawn; for the next list the caller waits.
 
     Args:
