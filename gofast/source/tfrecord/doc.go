@@ -4,7 +4,7 @@
 // taken apart (example.go). Numbers become columns, and of bytes it is kept where they lie (columns.go). The result is an
 // index (index.go), which is mapped, and kept on disk until a file changes.
 //
-// WebDataset's tar files become the same index (tar.go; tarfile.go reads headers): a sample is a record, a suffix a feature.
+// WebDataset's tar files become the same index (tar.go; tarfile.go reads headers, window.go their bytes): a sample is a record, a suffix a feature.
 // So do shards of mosaicml-streaming and litData (mds.go), and a column of pictures in Parquet and Arrow files (table.go), which the rooms
 // of tables find. The index of one tar file may lie beside it, and go with it to other machines (Shard).
 //

@@ -42,13 +42,12 @@ type tarSuffix struct {
 // tarColumns reads a tar file's headers, and fills the columns. A feature such as "jpg;png" is the first of these that a
 // record has.
 func (o *Options) tarColumns(ctx context.Context, f *file) error {
-	t := tarFile{w: window{path: f.object.Path(), size: f.object.Stamp().Size}}
 	held, err := source.Held(ctx, f.object)
 	if err != nil {
 		return err
 	}
 	defer held.Close()
-	t.w.file = held
+	t := tarFile{w: window{file: held, path: f.object.Path(), size: f.object.Stamp().Size}}
 	asked, g := map[string]bool{}, group{}
 	for _, c := range f.columns.all {
 		suffixes := strings.Split(c.name, ";")
@@ -235,35 +234,41 @@ func member(name []byte) (key, suffix []byte, ok bool) {
 			return nil, nil, false
 		}
 	}
-	line := name
-	if end := bytes.IndexByte(name, '\n'); end >= 0 {
-		line = name[:end]
+	from, dot, within := 0, -1, false
+	for i, behind := 0, false; i < len(name); i++ {
+		switch c := name[i]; {
+		case c > '/': // as most are
+		case c == '.' && dot < 0:
+			dot = i
+		case c == '\n':
+			behind = true
+		case c == '/' && behind:
+			within = within || dot >= 0
+		case c == '/':
+			from, dot = i+1, -1
+		}
 	}
-	from := bytes.LastIndexByte(line, '/') + 1
-	dot := bytes.IndexByte(name[from:], '.')
-	if dot == 0 && from > 0 { // "a/.jpg" has the key "a/" there
-		before := bytes.LastIndexByte(name[:from-1], '/') + 1
-		from, dot = before, bytes.IndexByte(name[before:], '.')
+	if dot == from && from > 0 { // "a/.jpg" has the key "a/" there
+		from = bytes.LastIndexByte(name[:from-1], '/') + 1
+		dot = from + bytes.IndexByte(name[from:], '.')
+		within = bytes.IndexByte(name[dot:], '/') >= 0
 	}
-	if dot <= 0 || bytes.IndexByte(name[from+dot:], '/') >= 0 {
+	if dot <= from || within {
 		return nil, nil, false
 	}
-	return name[:from+dot], lower(name[from+dot+1:]), true
+	return name[:dot], lower(name[dot+1:]), true
 }
 
 // lower is a suffix in lower case, whose bytes need not be UTF-8. It may be written to.
 func lower(suffix []byte) []byte {
 	high := byte(0)
-	for _, c := range suffix {
-		high |= c
+	for i, c := range suffix {
+		if high |= c; 'A' <= c && c <= 'Z' {
+			suffix[i] = c + 'a' - 'A'
+		}
 	}
 	if high >= utf8.RuneSelf && utf8.Valid(suffix) {
 		return bytes.ToLower(suffix)
-	}
-	for i, c := range suffix {
-		if 'A' <= c && c <= 'Z' {
-			suffix[i] = c + 'a' - 'A'
-		}
 	}
 	return suffix
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -102,6 +103,17 @@ func TestMemberIsWebdatasets(t *testing.T) {
 		key, suffix, _ := member([]byte(name))
 		same(t, [2]string{string(key), string(suffix)}, want)
 	}
+	webdatasets := regexp.MustCompile(`^((?:.*/|)[^.]+)[.]([^/]*)$`)
+	for n := range 1 << 16 { // all names of 8 of these
+		name := make([]byte, 8)
+		for i := range name {
+			name[i] = "a./\n"[n>>(2*i)&3]
+		}
+		want := webdatasets.FindSubmatch(name)
+		if key, suffix, ok := member(name); ok != (want != nil) || ok && (!bytes.Equal(key, want[1]) || !bytes.Equal(suffix, want[2])) {
+			t.Fatalf("%q is %q and %q, %t, and not %q", name, key, suffix, ok, want)
+		}
+	}
 }
 
 // A file that is cut or changed at any byte of its headers has an index or an error of the catalogue.
@@ -150,7 +162,7 @@ func TestHeadersDoNotDependOnTheLast(t *testing.T) {
 				content := bytes.Clone(whole)
 				head := content[1024:1536]
 				head[at] = value
-				if sum := (tarSum{}).of(head).sum; summed {
+				if sum := sumOf(head); summed {
 					for _, b := range head[148:156] {
 						sum += ' ' - int64(b)
 					}
@@ -191,6 +203,25 @@ func TestTarNumber(t *testing.T) {
 	} {
 		if got := tarNumber(append([]byte(field), make([]byte, max(0, 1-len(field)))...)); got != want {
 			t.Errorf("%q is %d, and not %d", field, got, want)
+		}
+	}
+	for width, form := range map[int]string{8: "%06o\x00 ", 12: "%011o\x00"} { // words of 8 digits are one step
+		for bit := range 3*width - 3 {
+			n := int64(0o7654321076543210)>>bit&(1<<(3*width-6)-1) | 1<<min(bit, 3*width-7)
+			field := fmt.Appendf(nil, form, n)
+			if got := tarNumber(field); got != n {
+				t.Errorf("%q is %d, and not %d", field, got, n)
+			}
+			digit := bit / 3 % (width - 2)
+			for value := range 256 {
+				if field[digit] = byte(value); value == 0x80 || value == 0xff {
+					continue // these are bytes, and not digits
+				}
+				want := tarNumber(append(bytes.Clone(field), 0)) // of a width that has no words
+				if got := tarNumber(field); got != want {
+					t.Errorf("%q is %d, and not %d", field, got, want)
+				}
+			}
 		}
 	}
 }

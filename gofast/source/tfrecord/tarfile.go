@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"math/bits"
 	"strings"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
@@ -38,7 +37,7 @@ type tarFile struct {
 	at     int64 // of the next header
 	size   int64 // in the last header
 	last   [tarBlock]byte
-	common tarSum // of the last header, from ownBytes on
+	common int64 // the sum of the last header's bytes from ownBytes on
 	member tarMember
 }
 
@@ -121,33 +120,28 @@ func (t *tarFile) head(ctx context.Context, needed bool) ([]byte, *errs.Error) {
 	if left < tarBlock {
 		return nil, t.fail(errs.ErrDamaged, t.at, "the file ends within a header, after %d of %d bytes", left, tarBlock)
 	}
-	head, err := t.bytes(ctx, t.at, tarBlock, "a header")
+	head, err := t.w.bytes(ctx, t.at, tarBlock)
 	if err != nil {
 		return nil, err
 	}
-	same, common := string(head[ownBytes:]) == string(t.last[ownBytes:]), t.common
+	last := t.last[:]
+	same, common := string(head[ownBytes:]) == string(last[ownBytes:]), t.common
 	if !same {
-		common = tarSum{}.of(head[ownBytes:])
+		common = sumOf(head[ownBytes:])
 	}
-	s := common.of(head[:ownBytes])
-	sum, high := s.sum, s.high
+	sum := common + sumOf(head[:ownBytes])
 	if sum == 0 {
 		if needed {
 			return nil, t.fail(errs.ErrDamaged, t.at, "the archive ends behind a long header")
 		}
 		return nil, t.rest(ctx)
 	}
-	told := tarNumber(head[148:156])
-	for _, b := range head[148:156] { // which count as spaces
-		sum += ' ' - int64(b)
-		high -= int64(b >> 7)
-	}
-	if told != sum && told != sum-256*high { // old writers add signed bytes
+	sum += 8*' ' - sumOf(head[148:156]) // which count as spaces
+	if told := tarNumber(head[148:156]); told != sum && told != signedSum(head) {
 		return nil, t.fail(errs.ErrDamaged, t.at, "the checksum of a header differs")
 	}
-	last := t.last[:]
 	t.size = tarNumber(head[124:136])
-	if t.size == noNumber || !same || string(head[100:124]) != string(last[100:124]) || string(head[136:148]) != string(last[136:148]) {
+	if t.size == noNumber || !same || *(*[24]byte)(head[100:]) != *(*[24]byte)(last[100:]) || *(*[12]byte)(head[136:]) != *(*[12]byte)(last[136:]) {
 		for _, f := range [...][2]int{{100, 108}, {108, 116}, {116, 124}, {124, 136}, {136, 148}, {329, 337}, {337, 345}} {
 			if tarNumber(head[f[0]:f[1]]) == noNumber {
 				return nil, t.fail(errs.ErrDamaged, t.at, "%.40q in a header is no number", head[f[0]:f[1]])
@@ -308,6 +302,17 @@ func tarNumber(field []byte) int64 {
 		}
 		return n
 	}
+	switch {
+	case len(field) == 8 && field[6] == 0: // a checksum of 6 digits
+		if n := octal(binary.LittleEndian.Uint64(field)<<16 | '0'<<8 | '0'); n != noNumber {
+			return n
+		}
+	case len(field) == 12 && field[11] == 0: // 11 digits, of which 5 are in both words
+		high, low := octal(binary.LittleEndian.Uint64(field)), octal(binary.LittleEndian.Uint64(field[3:]))
+		if high != noNumber && low != noNumber {
+			return high>>15<<24 | low
+		}
+	}
 	at := spaces(field, 0)
 	signed := at < len(field) && (field[at] == '-' || field[at] == '+')
 	minus := signed && field[at] == '-'
@@ -328,6 +333,16 @@ func tarNumber(field []byte) int64 {
 		return -n
 	}
 	return n
+}
+
+// octal is the number of 8 octal digits, the first in the lowest byte: neighbours become one, three times.
+func octal(digits uint64) int64 {
+	if digits ^= 0x3030303030303030; digits&^0x0707070707070707 != 0 {
+		return noNumber
+	}
+	digits = (digits<<3 | digits>>8) & 0x00ff00ff00ff00ff
+	digits = (digits<<6 | digits>>16) & 0x0000ffff0000ffff
+	return int64((digits<<12 | digits>>32) & 0xffffff)
 }
 
 // spaces is where the next byte stands that is none, as Python's strip knows them. bytes.Trim took a third of a header's time.
@@ -352,64 +367,24 @@ func blocksOf(bytes int64) int64 {
 	return (bytes + tarBlock - 1) &^ (tarBlock - 1)
 }
 
-// tarSum is the sum of bytes, and how many of them are 0x80 or more.
-type tarSum struct{ sum, high int64 }
-
-// of is the sum of some more, of a header: so many times 16.
-func (s tarSum) of(head []byte) tarSum {
-	const even, top = 0x00ff00ff00ff00ff, 0x8080808080808080
-	lanes, all := uint64(0), uint64(0) // four sums of 16 bits: 128 bytes of 255 fit
-	for rest := head; len(rest) >= 16; rest = rest[16:] {
-		one, two := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
-		lanes += one&even + one>>8&even + two&even + two>>8&even
-		all |= one | two
+// sumOf is the sum of bytes, 8 times some.
+func sumOf(bytes []byte) int64 {
+	const even = 0x00ff00ff00ff00ff
+	lanes := uint64(0) // four sums of 16 bits: 128 bytes of 255 fit into each
+	for ; len(bytes) >= 8; bytes = bytes[8:] {
+		eight := binary.LittleEndian.Uint64(bytes)
+		lanes += eight&even + eight>>8&even
 	}
-	for i := 0; all&top != 0 && i < len(head); i += 8 {
-		s.high += int64(bits.OnesCount64(binary.LittleEndian.Uint64(head[i:]) & top))
-	}
-	s.sum += int64(lanes&0xffff + lanes>>16&0xffff + lanes>>32&0xffff + lanes>>48)
-	return s
+	return int64(lanes&0xffff + lanes>>16&0xffff + lanes>>32&0xffff + lanes>>48)
 }
 
-// window reads what it is asked for, and more where the last reading was close by: small members come many at a time, and of
-// large ones only the headers are touched.
-type window struct {
-	file interface {
-		ReadAt(p []byte, offset int64) (int, error)
+// signedSum is the sum of a header's bytes as old writers take it, for whom 0x80 and more are below zero.
+func signedSum(head []byte) int64 {
+	sum := int64(8 * ' ')
+	for i, b := range head {
+		if i < 148 || i >= 156 {
+			sum += int64(int8(b))
+		}
 	}
-	path   string
-	size   int64
-	memory []byte
-	block  []byte // of the memory
-	at     int64  // of the block
-}
-
-const (
-	nearBytes = 256 << 10 // of one reading where members are small
-	farBytes  = 4 << 10   // where they are large
-	gapBytes  = 32 << 10  // that are read rather than skipped
-)
-
-// bytes are n bytes of the file, which has them; valid until the next call.
-func (w *window) bytes(ctx context.Context, at, n int64) ([]byte, *errs.Error) {
-	if from := at - w.at; from >= 0 && n <= int64(len(w.block))-from {
-		return w.block[from : from+n], nil
-	}
-	if ctx.Err() != nil {
-		return nil, unread(ctx.Err())
-	}
-	want := int64(farBytes)
-	if gap := at - w.at - int64(len(w.block)); gap <= gapBytes && gap >= -int64(len(w.block)) {
-		want = nearBytes
-	}
-	want = min(max(want, n), w.size-at)
-	if int64(cap(w.memory)) < want {
-		w.memory = make([]byte, max(want, nearBytes))
-	}
-	w.at, w.block = at, w.memory[:want]
-	if got, err := w.file.ReadAt(w.block, at); int64(got) < want {
-		w.block = nil
-		return nil, unread(err).At(w.path).AtOffset(at)
-	}
-	return w.block[:n], nil
+	return sum
 }
