@@ -36,6 +36,17 @@ func (c *column) reach(n int64) {
 	}
 }
 
+// expect lets records of one value have room at once: growing took a tenth of a tar's time.
+func (c *column) expect(records int64, numbers bool) {
+	c.starts.expect(records)
+	c.has.expect(records)
+	if numbers {
+		c.ints.expect(records)
+	} else {
+		c.places.expect(records)
+	}
+}
+
 // drop forgets the values of the last record.
 func (c *column) drop() {
 	at := c.starts.at(c.starts.count() - 1)

@@ -47,6 +47,7 @@ type Options struct {
 
 	now    func() time.Time // tests use another clock than the system's
 	memory *budget          // what is left of Memory
+	before *atomic.Int64    // records of the Tar that was read last
 }
 
 // Shard is what an index is found by that lies beside its file, on any machine. Without a path, it is only opened.
@@ -228,6 +229,7 @@ func (o *Options) index(ctx context.Context, objects []source.Object, d *draft) 
 		total += object.Stamp().Size
 	}
 	files := make([]file, len(objects))
+	o.before = &atomic.Int64{}
 	err := pool.Each(ctx, o.Threads, len(objects), func(ctx context.Context, i int) (err error) {
 		f := &files[i]
 		f.object, f.columns = objects[i], newColumns(uint32(i), o.Features, o.memory)

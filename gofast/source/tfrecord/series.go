@@ -25,6 +25,9 @@ func (l *series[T]) next() {
 	}
 }
 
+// expect lets so many values have room at once, or as many of them as lie side by side. There are none yet.
+func (l *series[T]) expect(n int64) { l.last = make([]T, 0, min(n, partValues)) }
+
 func (l *series[T]) add(value T) {
 	l.next()
 	l.last = append(l.last, value)

@@ -55,7 +55,9 @@ func (o *Options) tarColumns(ctx context.Context, f *file) error {
 		for _, suffix := range suffixes {
 			asked[suffix] = true
 		}
+		c.expect(min(o.before.Load(), t.w.size/(2*tarBlock)), c.name == o.Label)
 	}
+	defer func() { o.before.Store(f.records) }()
 	for wrong := (*errs.Error)(nil); ; {
 		m, err := t.next(ctx)
 		if err == nil && m != nil {
