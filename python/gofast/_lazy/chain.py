@@ -141,7 +141,9 @@ def fill(x: int, y: int, width: int, height: int, colour: Sequence[int]) -> byte
 
 
 # What the core does to every picture. It refuses a blur by a radius out of its range.
-_CERTAIN = {_CROP, _RESIZE, _RESIZE_PART, _TURN, _GREY, _WARP, _TABLE, _ENHANCE, _LEVELS, _PAD, _FILL, _MORE}
+_CERTAIN = bytes(
+    [_CROP, _RESIZE, _RESIZE_PART, _TURN, _GREY, _WARP, _TABLE, _ENHANCE, _LEVELS, _PAD, _FILL, _MORE]
+)
 _MOST_CERTAIN = 1 << 14  # a side
 _MOST_BLURRED = 1 << 12  # a radius; box_blur.c takes four times that
 
@@ -150,14 +152,18 @@ def is_certain(chain: bytes, size: tuple[int, int]) -> bool:
     """Whether the core certainly does it to a picture of that size."""
     if max(size) > _MOST_CERTAIN:
         return False
-    for at in range(0, len(chain), _OPERATION.size):
-        kind = _KIND.unpack_from(chain, at)[0]
+    kinds = chain[
+        :: _OPERATION.size
+    ]  # of each number its first byte: they are small, and processors little-endian
+    if not (others := kinds.translate(None, _CERTAIN)):
+        return True
+    if others.strip(bytes([_BLUR])):
+        return False
+    for i, kind in enumerate(kinds):
         if kind == _BLUR:
-            _, x, y, *_ = _BLURRED.unpack_from(chain, at)
+            _, x, y, *_ = _BLURRED.unpack_from(chain, i * _OPERATION.size)
             if not (0 <= x <= _MOST_BLURRED and 0 <= y <= _MOST_BLURRED):
                 return False
-        elif kind not in _CERTAIN:
-            return False
     return True
 
 
