@@ -30,6 +30,7 @@ from . import conversions, path_cache, picture_draws
 from .lazy_program import LazyProgram
 from .picture_programs import PictureProgram, RecordingProgram
 from .plan_stamp import PlanStamp
+from .recorded_parts import RecordedPart, in_parts
 from .recorded_steps import can_be_recorded
 from .suffix import SizedPrograms, Suffix, makes_tensors
 
@@ -84,6 +85,7 @@ class _Compiled:
         program: what it comes to natively; None where it begins in Python.
         begin: then: what the first of its members come to, where one of them gives all pictures one size.
         recording: the same, of a lazy image that is not made here.
+        parts: then: what the others are; or, where none has, all members, if some are one call. Else None.
         ending: what calls the others, behind that or where the first tensor is a tv_tensors.Image; else None.
             Other tensors wait for what torch does to them, also where torchvision's own code runs
             (conversions.py).
@@ -97,6 +99,7 @@ class _Compiled:
         self.program: LazyProgram | None = None
         self.begin: PictureProgram | None = None
         self.recording: RecordingProgram | None = None
+        self.parts: list[Callable[[Any], Any]] | None = None
         self.ending: Suffix | None = None
         self.wraps = False
         self.sized: SizedPrograms | None = None
@@ -119,6 +122,9 @@ class _Compiled:
                 self.rest = Suffix(plan.rest, plan.reason) if plan.rest else None
             if plan.hands_over == "pil" and can_be_recorded(plan.steps):
                 self.recording = RecordingProgram(plan)
+            parts = in_parts(plan.rest if self.recording else members)
+            if self.recording or any(isinstance(part, RecordedPart) for part in parts):
+                self.parts = parts
             if plan.rest and plan.hands_over == "pil" and plan.shape is not None and plan.channels == 3:
                 self.begin = PictureProgram(plan)
                 members = plan.rest
@@ -282,16 +288,19 @@ def _of_array(compiled: _Compiled, image: LazyArrayImage, making: LazyFactory) -
 
 
 def _recorded(compiled: _Compiled, image: LazyImage) -> tuple[Any] | None:
-    """What it makes where its first steps are recorded at once, and the others as they are called."""
-    recording = compiled.recording if type(image) is LazyImage else None
-    making = None if recording is None else image._look()
-    begun: Any = None if recording is None or making is None else recording.picture(image, making)
-    if begun is None:
+    """What it makes where some of its steps are recorded at once, and the others as they are called."""
+    if compiled.parts is None or type(image) is not LazyImage:
         return None
+    begun: Any = image
+    if compiled.recording is not None:
+        making = image._look()
+        begun = None if making is None else compiled.recording.picture(image, making)
+        if begun is None:
+            return None
     _note(compiled.plan.reason)
     with timed(compiled.plan.reason), conversions.inside():
-        for transform in compiled.plan.rest:
-            begun = transform(begun)
+        for part in compiled.parts:
+            begun = part(begun)
     return (begun,)
 
 

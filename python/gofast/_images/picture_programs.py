@@ -16,7 +16,7 @@ from .._plan.compile import Plan
 from . import pillow
 from .core_pictures import CorePictures
 from .lazy_program import CompiledProgram, address_of
-from .recorded_steps import RecordedSteps, recorded
+from .recorded_steps import RecordedSteps, cuts, recorded
 
 
 class PictureProgram(CompiledProgram[tuple[PixelSource, int]]):
@@ -63,16 +63,19 @@ class RecordingProgram(CompiledProgram[RecordedSteps]):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, None)
-        self._steps = plan.steps
+        self._steps, self._cuts = plan.steps, cuts(plan.steps)
 
     def picture(self, image: LazyImage, making: LazyFactory) -> LazyImage | None:
         """The image with those steps; None as of `sample`, or where a part of its pixels is to be kept."""
-        making = image._again(making)
-        if isinstance(making.source, PixelSource):
-            return None
+        if self._cuts:
+            making = image._again(making)
+            if isinstance(making.source, PixelSource):
+                return None
         made = self._drawn(image.size, self._core, (b"", *image.size, b""))
         if made is None:
             return None
+        if not (made.chain or self._cuts):
+            return image  # as torchvision gives what it did nothing to
         new = image._then(making, made.chain, made.size, "RGB")
         if made.lost:
             new.info = {}

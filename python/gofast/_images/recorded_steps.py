@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from PIL import Image
@@ -40,15 +41,20 @@ class RecordedSteps(NamedTuple):
     lost: bool
 
 
+def cuts(steps: Sequence[Step]) -> bool:
+    """Whether they begin with a RandomResizedCrop of PIL images."""
+    return bool(steps) and steps[0]["op"] == "random_resized_crop" and not steps[0].get("usual")
+
+
 def can_be_recorded(steps: list[Step]) -> bool:
-    """Whether they are a RandomResizedCrop of PIL images, and others that are operations of a chain."""
-    first, *others = steps or [{"op": None}]
-    return first["op"] == "random_resized_crop" and not first.get("usual") and all(map(_is_operation, others))
+    """Whether they are that, and others that are operations of a chain."""
+    return cuts(steps) and all(map(is_operation, steps[1:]))
 
 
-def _is_operation(step: Step) -> bool:
+def is_operation(step: Step) -> bool:
+    """Whether what it draws comes to operations of a chain, for a PIL image of any size."""
     if step["op"] == "random_apply":
-        return all(map(_is_operation, step["steps"]))
+        return all(map(is_operation, step["steps"]))
     return not step.get("tensor") and (step["op"] == "color_jitter" or step["op"] in _HAPPENING)
 
 
@@ -56,18 +62,20 @@ def recorded(steps: list[Step], record: array[int], size: tuple[int, int]) -> Re
     """What was drawn for a picture of that size; None where Pillow makes something else of it."""
     drawn: Parameters = []
     read_record(steps, record.tobytes(), 0, drawn)
-    (_, box), *others = drawn
-    left, top, width, height = box["left"], box["top"], box["width"], box["height"]
-    high, wide = steps[0]["size"]
-    if unusual(width, height) or too_large(wide, high):
-        return None
     operations, lost = list[bytes](), False
-    if (width, height) != size:
-        operations.append(chains.crop(left, top, width, height))
-    if (width, height) != (wide, high):
-        filter = Image.Resampling[steps[0]["filter"].upper()]
-        operations.append(chains.resize(wide, high, filter))
-    for name, values in others:
+    if cuts(steps):
+        _, box = drawn.pop(0)
+        left, top, width, height = box["left"], box["top"], box["width"], box["height"]
+        high, wide = steps[0]["size"]
+        if unusual(width, height) or too_large(wide, high):
+            return None
+        if (width, height) != size:
+            operations.append(chains.crop(left, top, width, height))
+        if (width, height) != (wide, high):
+            filter = Image.Resampling[steps[0]["filter"].upper()]
+            operations.append(chains.resize(wide, high, filter))
+        size = wide, high
+    for name, values in drawn:
         if name == "color_jitter":
             for which in values["order"]:
                 if which >= 0:
@@ -77,4 +85,4 @@ def recorded(steps: list[Step], record: array[int], size: tuple[int, int]) -> Re
         elif name in _HAPPENING and values["happens"]:
             operations.append(_HAPPENING[name])
             lost |= name == "random_grayscale"
-    return RecordedSteps(b"".join(operations), (wide, high), lost)
+    return RecordedSteps(b"".join(operations), size, lost)

@@ -20,6 +20,7 @@ from . import picture_draws
 from .lazy_program import LazyProgram
 from .normalizing import Normalizing
 from .plan_stamp import PlanStamp
+from .recorded_parts import in_parts
 
 _MOST_SIZES = 8  # of pictures; a transform that is given more of them makes tensors in Python
 
@@ -81,7 +82,7 @@ class Suffix:
     def __init__(self, transforms: Iterable[Any], why: Reason) -> None:
         chain = list(transforms)
         at = next((i for i, transform in enumerate(chain) if converts(transform)), len(chain))
-        self._before, self._end = [_faster(transform) for transform in chain[:at]], chain[at:]
+        self._before, self._end = [_faster(part) for part in in_parts(chain[:at])], chain[at:]
         self._why = why
         self._stamp = PlanStamp(self._end)
         self._made = SizedPrograms(self._end)

@@ -16,7 +16,7 @@ from torchvision.transforms import v2
 
 import gofast
 import same
-from gofast._images import compose_calls, conversions
+from gofast._images import compose_calls, conversions, recorded_parts
 from gofast._images.normalizing import Normalizing
 from gofast._lazy import source
 from gofast._lazy.lazy_image import LazyImage
@@ -204,6 +204,42 @@ def test_few_calls_make_a_sample(files: list[Path], v: Any, monkeypatch: pytest.
         assert made.shape == (3, 40, 40) and made.isfinite().all()
         assert calls == ["recorded" if v is v1 else "picture", "tensor"]
         assert source.counts.native == native  # and no picture was made on the way
+
+
+@pytest.mark.parametrize("v", [v1, v2])
+def test_neighbours_behind_ones_own_class_draw_at_once(
+    files: list[Path], v: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As lightly has them. What one's own class changes of them counts."""
+    jitter = v.ColorJitter(0.4, 0.4, 0.2, 0.1)
+
+    class Changes:
+        def __call__(self, image: Image.Image) -> Image.Image:
+            jitter.brightness = (0.1, 0.1 + random.random())
+            return image.convert("L") if random.random() < 0.2 else image
+
+    own, recorded = recorded_parts.RecordingProgram.picture, list[Any]()
+    monkeypatch.setattr(
+        recorded_parts.RecordingProgram,
+        "picture",
+        lambda self, *args: recorded.append(own(self, *args)) or recorded[-1],
+    )
+    for first, alone in ((Blur(), True), (Changes(), False)):
+        compose = v.Compose([first, v.RandomApply([jitter], p=0.7), v.RandomGrayscale(0.3), Looks()])
+        for seed in range(12):
+            recorded.clear()
+            lazy, plain = (
+                outcome(compose, opened(files[0]).convert("RGB"), seed) for opened in (gofast.open, pillows)
+            )
+            assert lazy == plain
+            assert len(recorded) == alone and None not in recorded
+
+    whole = v.Compose([Looks(), v.RandomApply([jitter], p=0.0), v.RandomHorizontalFlip(0.0)])
+    image = gofast.open(files[0]).convert("RGB")
+    whole.transforms[0] = Blur()
+    random.seed(0)
+    monkeypatch.setattr(random, "random", lambda: 0.0)
+    assert whole(image) is image
 
 
 def test_normalize_behind_ones_own_conversion(files: list[Path]) -> None:
