@@ -24,7 +24,7 @@ from .._lazy.source import Source, SourceState
 from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
-from . import nearest_masks
+from . import flat_samples, nearest_masks
 from .held_pictures import MOST_BYTES, Held
 from .lazy_program import LazyProgram
 from .lazy_samples import LazySample, calculated, lazy_sample
@@ -198,6 +198,7 @@ def follow() -> None:
         if _kernels.follow():
             lazy_tv_image()
         nearest_masks.kernels.follow()
+        flat_samples.places.follow()
 
 
 def leave() -> None:
@@ -205,3 +206,4 @@ def leave() -> None:
     _places.leave()
     _kernels.leave()
     nearest_masks.kernels.leave()
+    flat_samples.places.leave()
