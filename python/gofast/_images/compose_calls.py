@@ -215,7 +215,8 @@ def _natively(compose: Any, image: LazyImage, own: Callable[..., Any]) -> tuple[
         return None
     if compiled.program is None:
         if compiled.ending is None or not (compiled.wraps or by_record):
-            return _recorded(compiled, image) or _in_python(compose, image, own, compiled.plan.reason)
+            made = _of_its_size(compiled, image, making) or _recorded(compiled, image)
+            return made or _in_python(compose, image, own, compiled.plan.reason)
         _note(compiled.plan.reason)
         if compiled.begin is None:
             return (compiled.ending(image),)
@@ -263,6 +264,17 @@ def _finished(sample: torch.Tensor, plan: Plan) -> Any:
             for transform in plan.rest:
                 made = transform(made)
     return made
+
+
+def _of_its_size(compiled: _Compiled, image: LazyImage, making: LazyFactory) -> tuple[Any] | None:
+    """What it makes of a picture whose size it keeps, if pictures have few sizes: of ten crops, as a rule."""
+    found = None if compiled.sized is None else compiled.sized.program(image.size)
+    if found is None:
+        return None
+    program, plan = found
+    image._look()
+    sample = program.later(image.size, making)
+    return None if sample is None else (_finished(sample, plan),)
 
 
 def _of_array(compiled: _Compiled, image: LazyArrayImage, making: LazyFactory) -> tuple[Any] | None:
