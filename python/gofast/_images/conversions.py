@@ -24,7 +24,7 @@ from .._lazy.source import Source, SourceState
 from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
-from . import flat_samples, nearest_masks
+from . import flat_samples, nearest_masks, sane_boxes
 from .held_pictures import MOST_BYTES, Held
 from .lazy_program import LazyProgram
 from .lazy_samples import LazySample, calculated, lazy_sample
@@ -187,6 +187,7 @@ _places = Patches(
         f"{_V1}:normalize": _normalized,
         f"torchvision.transforms.v2.functional:pil_to_tensor:{_V1}": _bytes,
         f"torchvision.transforms.v2.functional._type_conversion:pil_to_tensor:{_V1}": _bytes,
+        "torchvision.transforms.v2.functional._misc:_get_sanitize_bounding_boxes_mask": sane_boxes.looking,
     }
 )
 _kernels = Kernels("_misc", "normalize", "normalize_image", _normalized_kernel)

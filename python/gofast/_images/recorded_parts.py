@@ -1,4 +1,4 @@
-"""Transforms that are called one after another with a lazy image: neighbours of torchvision's draw at once."""
+"""Transforms that are called one after another with a lazy image: torchvision's neighbours draw at once."""
 
 from __future__ import annotations
 
