@@ -22,6 +22,7 @@ from .._lazy.array_images import SMALL, LazyArrayImage, untouched
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.patches import Patches
+from .._lazy.source import PixelSource
 from .._plan import transforms
 from .._plan.compile import Plan, compile
 from .._plan.content import content
@@ -91,6 +92,7 @@ class _Compiled:
             (conversions.py).
         wraps: whether the first tensor is a tv_tensors.Image.
         sized: what makes tensors of pictures of any size, for those of arrays: these have few; else None.
+        sizes: of other pictures, which somebody has cut or resized; no more than two are noted.
         steps: what its first members make of a picture of an array, to which `rest` is done; else None.
     """
 
@@ -103,6 +105,7 @@ class _Compiled:
         self.ending: Suffix | None = None
         self.wraps = False
         self.sized: SizedPrograms | None = None
+        self.sizes = set[tuple[int, int]]()
         self.steps: PictureProgram | None = None
         self.rest: Suffix | None = None
         start, drawn = State(refuses=True, channels=channels), picture_draws.rounding() is not None
@@ -267,8 +270,15 @@ def _finished(sample: torch.Tensor, plan: Plan) -> Any:
 
 
 def _of_its_size(compiled: _Compiled, image: LazyImage, making: LazyFactory) -> tuple[Any] | None:
-    """What it makes of a picture whose size it keeps, if pictures have few sizes: of ten crops, as a rule."""
-    found = None if compiled.sized is None else compiled.sized.program(image.size)
+    """What it makes of a picture whose size it keeps, as of ten crops, if somebody cuts all to one size.
+
+    Of pictures of many sizes it would make programs whose samples do not wait for each other.
+    """
+    a_file = not isinstance(making.source, PixelSource) and image.size == making.source.size
+    if compiled.sized is None or a_file or len(compiled.sizes) > 1:
+        return None
+    compiled.sizes.add(image.size)
+    found = compiled.sized.program(image.size) if len(compiled.sizes) == 1 else None
     if found is None:
         return None
     program, plan = found

@@ -1,6 +1,6 @@
-"""v2's transforms take each sample apart and put it together again: here in a sixth of torch's time.
+"""v2's transforms take each sample apart and put it together again: in 3 us, where torch takes 18.
 
-So are dicts, lists and tuples; other nests are torch's: 3 us instead of 18 for a picture and its target.
+That is of dicts, lists and tuples, for a picture and its target. Nests of other types are torch's.
 """
 
 from __future__ import annotations

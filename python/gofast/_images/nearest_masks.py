@@ -25,7 +25,7 @@ def taken(size: int, made: int) -> npt.NDArray[np.intp]:
     """Which of so many rows torch takes for each of those that are made: it rounds the scale to a float."""
     scale = np.float32(size) / np.float32(made)
     rows: npt.NDArray[np.intp] = (np.arange(made, dtype=np.float32) * scale).astype(np.intp)
-    return rows.clip(max=size - 1)
+    return np.minimum(rows, size - 1, out=rows)
 
 
 def _takes_nearest(interpolation: Any) -> bool:

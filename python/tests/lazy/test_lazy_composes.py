@@ -16,7 +16,8 @@ from torchvision.transforms import v2
 
 import gofast
 import same
-from gofast._images import compose_calls, conversions, recorded_parts
+from gofast._images import compose_calls, conversions, lazy_samples, recorded_parts
+from gofast._images.lazy_program import LazyProgram
 from gofast._images.normalizing import Normalizing
 from gofast._lazy import source
 from gofast._lazy.lazy_image import LazyImage
@@ -240,6 +241,27 @@ def test_neighbours_behind_ones_own_class_draw_at_once(
     random.seed(0)
     monkeypatch.setattr(random, "random", lambda: 0.0)
     assert whole(image) is image
+
+
+@pytest.mark.usefixtures("samples_wait")
+def test_pictures_that_somebody_cuts_to_one_size_have_one_program(files: list[Path]) -> None:
+    """It makes each in one go. Those of files, and of several sizes, wait for each other."""
+    compose = v1.Compose([v1.RandomHorizontalFlip(), *to_tensor(v1), v1.Normalize([0.5] * 3, [0.25] * 3)])
+    cut, other = v1.TenCrop(32), v1.CenterCrop(30)
+
+    def crops(opened: Callable[..., Any]) -> list[Any]:
+        torch.manual_seed(3)
+        image = opened(files[0]).convert("RGB")
+        made = [compose(image), *map(compose, cut(image))]
+        waiting = [lazy_samples._waiting(one) for one in made[1:]]
+        return [{type(one.program) for one in waiting if one is not None}, torch.stack(made[1:]), made]
+
+    for only in ({LazyProgram}, {conversions.TensorConversion}):
+        (programs, *ours), (_, *theirs) = crops(gofast.open), crops(pillows)
+        assert programs == only and not difference(ours, theirs)
+        for opened in (gofast.open, pillows):
+            torch.manual_seed(3)
+            compose(other(opened(files[0]).convert("RGB")))
 
 
 def test_normalize_behind_ones_own_conversion(files: list[Path]) -> None:
