@@ -152,9 +152,7 @@ def is_certain(chain: bytes, size: tuple[int, int]) -> bool:
     """Whether the core certainly does it to a picture of that size."""
     if max(size) > _MOST_CERTAIN:
         return False
-    kinds = chain[
-        :: _OPERATION.size
-    ]  # of each number its first byte: they are small, and processors little-endian
+    kinds = chain[:: _OPERATION.size]  # their first bytes: the numbers are small, processors little-endian
     if not (others := kinds.translate(None, _CERTAIN)):
         return True
     if others.strip(bytes([_BLUR])):
