@@ -139,6 +139,7 @@ PLUGINS = ("Tiff", "Tga", "Im", "Imt", "Iptc", "Ico", "Spider", "Pcd")
 def test_formats_that_a_script_imports_first_take_no_jpeg(
     plugin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    Image.init()  # else what others import now would be forgotten with what this test sets
     module = importlib.import_module(f"PIL.{plugin}ImagePlugin")
     name = next(one for one in Image.ID if Image.OPEN[one][0].__module__ == module.__name__)
     monkeypatch.setattr(Image, "ID", [name, *(one for one in Image.ID if one != name)])
