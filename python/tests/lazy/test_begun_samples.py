@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::gofast.errors.FallbackWarning"),
 ]
 N = 24
-sides = itertools.count(40)  # each chain has a program of its own
+sides = itertools.count(40)  # each chain has a program of its own, and no other test's
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def chain(side: int | None = None) -> T.Compose:
     side = side or next(sides)
-    return T.Compose([T.RandomResizedCrop(side), T.RandomHorizontalFlip(), T.ToTensor()])
+    return T.Compose([T.RandomResizedCrop(side, (0.0801, 1)), T.RandomHorizontalFlip(), T.ToTensor()])
 
 
 def samples(files: list[Path], transform: Any, ours: bool = True) -> list[Any]:
