@@ -270,7 +270,10 @@ class DownloadCache:
         fd = self._open()
         try:
             _locking(fd, fcntl.F_WRLCK, 0, wait=True)
-            yield fd
+            try:
+                yield fd
+            finally:  # a child that was forked meanwhile has the descriptor, too
+                _locking(fd, fcntl.F_UNLCK, 0, count=0)
         finally:
             os.close(fd)
 
@@ -327,9 +330,9 @@ def _byte(name: str, ahead: bool = False) -> int:
     return int(name[:15], 16) + 1 + (ahead << 61)
 
 
-def _locking(fd: int, kind: int, byte: int, wait: bool = False) -> bool:
-    """Locks a byte for this descriptor, or unlocks it; False where somebody else has it."""
-    asked = struct.pack("@hhqqi0q", kind, os.SEEK_SET, byte, 1, 0)  # struct flock
+def _locking(fd: int, kind: int, byte: int, wait: bool = False, count: int = 1) -> bool:
+    """Locks a byte for this descriptor, or unlocks it (0: all behind); False where somebody else has it."""
+    asked = struct.pack("@hhqqi0q", kind, os.SEEK_SET, byte, count, 0)  # struct flock
     try:
         fcntl.fcntl(fd, fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK, asked)
     except (BlockingIOError, PermissionError):

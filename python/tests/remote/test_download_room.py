@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from gofast import errors
-from gofast._core.download_cache import DownloadBudget
+from gofast._core.download_cache import DownloadBudget, DownloadCache
 from gofast._core.remote_files import Downloads, local_files
 from served import Served, serving
 
@@ -131,6 +132,28 @@ def test_a_child_has_no_part_of_its_parent(web: Served) -> None:
     finally:
         over.set()
     assert first_byte(downloads) == 1
+
+
+def test_a_child_that_is_forked_while_room_is_made_keeps_none() -> None:
+    """Else nobody would get room while it lives."""
+    pids, cache = list[int](), DownloadCache(DownloadBudget.of())
+    with open(cache.path("given"), "wb") as file:
+
+        def fork(fd: int, size: int) -> None:
+            if (pid := os.fork()) == 0:
+                time.sleep(60)
+                os._exit(0)
+            pids.append(pid)
+
+        cache.reserve([("a", file.fileno(), 10)], allocate=fork)
+        try:
+            thread = threading.Thread(target=cache.reserve, args=([("b", file.fileno(), 10)],), daemon=True)
+            thread.start()
+            thread.join(20)
+            assert not thread.is_alive()
+        finally:
+            os.kill(pids[0], signal.SIGKILL)
+            os.waitpid(pids[0], 0)
 
 
 def test_a_folder_of_others_is_refused(web: Served, kept: Path) -> None:
