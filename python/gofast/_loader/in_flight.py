@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import errors
 from .._core.generators import Generators
 from .._core.indices import index_list
 from .draws import BatchPosition, Undrawn
@@ -121,7 +122,7 @@ class InFlight:
         lane, drawn, flights = self._lane, self.drawn, self.flights
         while drawn:
             pull = drawn[0]
-            if flights and self._comes(pull):
+            if lane.view.fetches and self._comes(pull, wait=not flights):
                 return
             indices = pull.indices
             samples = 0 if pull.skip else pull.samples
@@ -169,9 +170,10 @@ class InFlight:
         assert draw is not None
         if collation is not None and (draw.python or not collation.calm):
             most = min(most, collation.finished + collation.count - self.begun)
+        fetches = self._lane.view.fetches
         for _ in range(most):
             pull = self.pulled[0]
-            if (self.flights or self.drawn) and self._comes(pull):
+            if fetches and (self.flights or self.drawn) and self._comes(pull, wait=False):
                 return
             pull.before = draw.state()
             try:
@@ -184,11 +186,17 @@ class InFlight:
             self.begun += 1
             self.drawn.append(self.pulled.popleft())
 
-    def _comes(self, pull: Pull) -> bool:
-        """Whether samples of a list are on their way to this machine, and nobody should wait for them yet."""
-        view = self._lane.view
-        indices = None if pull.skip or not view.fetches else pull.indices
-        return indices is not None and not view.fetch(indices, wait=False)
+    def _comes(self, pull: Pull, wait: bool) -> bool:
+        """Whether samples of a list are on their way to this machine, and nobody should wait for them yet.
+
+        With `wait` they are there, or the list has the error instead of a batch: later lists are behind it.
+        """
+        indices = None if pull.skip or pull.take is not None else pull.indices
+        try:
+            return indices is not None and not self._lane.view.fetch(indices, wait)
+        except errors.GofastError as error:
+            pull.take, pull.ticket = raised, error
+            return False
 
     def _draw_for(self, draw: Draws, pull: Pull) -> None:
         if pull.indices is None or not len(pull.indices) or (pull.skip and draw.early):
