@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
@@ -52,6 +53,10 @@ class _Here:
         self.turn, self.epoch, self.newest = 0, 0.0, -1
         self.order: list[int] | None = None
         self.first = self.last = np.zeros(0, np.int64)
+        _every.add(self)
+
+
+_every: weakref.WeakSet[_Here] = weakref.WeakSet()
 
 
 class RemoteShards(TFRecordIndex):
@@ -109,6 +114,8 @@ class RemoteShards(TFRecordIndex):
         looking = f"looking at {many(len(asked), 'file')}"
         known.update(zip(asked, probe([remote_file(url) for url in asked], looking), strict=True))
         states = [state for url in urls if (state := known[url])]
+        if not all(state["tag"] or state["modified"] for state in states):
+            return None  # nobody would see that it is another file when it comes again, or to another process
         indexes = Downloads(map(index_name, urls))
         try:
             local = indexes.result(show=True)
@@ -121,9 +128,10 @@ class RemoteShards(TFRecordIndex):
             said = "without the index of each shard all are downloaded first: gofast shard writes them"
             warn(f"{error}: {said}", once=f"indexes of {urls[0]}")
             return None
-        if any(column["name"] == label and column["kind"] == "byte" for column in made["columns"]):
+        kinds = {column["name"] == label: column["kind"] for column in made["columns"]}
+        if kinds.get(True) == "byte" or kinds.get(False) == "int":
             os.close(made["fd"])
-            return None  # texts that are numbers, which lie in the shards
+            return None  # texts that are numbers, or the reverse: they lie in the shards
         budget = DownloadBudget.of()
         cache = DownloadCache(budget)
         at = [cache.path(kept_name(url, state)) for url, state in zip(urls, states, strict=True)]
@@ -199,20 +207,20 @@ class RemoteShards(TFRecordIndex):
     def _hold(self, here: _Here, file: int, wanted: list[int]) -> None:
         """Waits for a shard, and sees that its index is its own."""
         try:
-            try:
-                path = here.coming[file].result()[0]
-            except errors.LimitError:
-                if not _give_way(here, wanted):
-                    raise
-                here.coming[file] = self._download(here, file)
-                path = here.coming[file].result()[0]
+            while True:
+                try:
+                    path = here.coming[file].result()[0]
+                    break
+                except errors.LimitError:
+                    if not _give_way(here, wanted):
+                        raise
+                    here.coming[file] = self._download(here, file)
             if file not in self._checked:
                 self._check(file, path)
         except BaseException:
             here.coming.pop(file).release()
             raise
-        here.held[file] = here.coming[file], here.turn
-        del here.coming[file]
+        here.held[file] = here.coming.pop(file), here.turn  # Ctrl-C between these releases it
 
     def _check(self, file: int, path: str) -> None:
         """Reads the shard's headers: 2 us a member."""
@@ -263,14 +271,28 @@ def _may_be(given: Any) -> bool:
 
 
 def _give_way(here: _Here, wanted: list[int]) -> bool:
-    """Lets go of shards that are not wanted now; whether there was one."""
-    others = [(here.held, file) for file in here.held if file not in wanted]
+    """Lets go of shards that are not wanted now, or of those of other datasets; whether there was one."""
+    if _let_go_of_all(here, wanted):
+        return True
+    gone = 0
+    for other in [*_every]:
+        # Not of one that a thread waits for; nor of the parent's, whose locks are in any state.
+        if other is not here and other.pid == here.pid and other.lock.acquire(blocking=False):
+            try:
+                gone += _let_go_of_all(other, ())  # what a batch on its way still reads comes again
+            finally:
+                other.lock.release()
+    return gone > 0
+
+
+def _let_go_of_all(here: _Here, wanted: Sequence[int]) -> int:
+    held = [file for file in here.held if file not in wanted]
     coming = [file for file in here.coming if file not in wanted]
-    for held, file in others:
-        held.pop(file)[0].release()
+    for file in held:
+        here.held.pop(file)[0].release()
     for file in coming:
         here.coming.pop(file).release()
-    return bool(others or coming)
+    return len(held) + len(coming)
 
 
 def _handed(fd: Any, *more: Any) -> RemoteShards:
