@@ -1,4 +1,4 @@
-"""Bash's braces in names of files: ``train-{000..146}.tar``."""
+"""Names of files as patterns have them: bash's braces (``train-{000..146}.tar``), and what is no shard."""
 
 from __future__ import annotations
 
@@ -72,3 +72,8 @@ def _unescaped(text: str) -> Iterator[tuple[int, str]]:
     for found in re.finditer(r"\\.|(.)", text, re.DOTALL):
         if found[1]:
             yield found.start(), found[1]
+
+
+def is_meant(path: str, pattern: str) -> bool:
+    """Whether a path that matches is no index of `gofast shard`, which lies beside each tar file."""
+    return not path.endswith(".tar.index") or pattern.endswith(".index")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import errors
 from .arguments import several
-from .braces import braces
+from .braces import braces, is_meant
 
 Paths = str | Path | Iterable[str | Path]
 
@@ -21,7 +21,8 @@ def is_pattern(path: str) -> bool:
 
 def matching(pattern: str) -> list[str]:
     """The files that match, sorted by path; ``**`` stands for any folders."""
-    return sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    found = glob.glob(pattern, recursive=True)
+    return sorted(path for path in found if os.path.isfile(path) and is_meant(path, pattern))
 
 
 def files_of(paths: Paths) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from .. import errors
+from .braces import is_meant
 from .remote_access import fsspec_of, normal, remote_file
 from .remote_operations import RemoteObject, RemoteState, list_bucket
 from .shown_urls import shown
@@ -32,7 +33,8 @@ def url_files(url: str) -> Known:
         )
     if url.startswith("http") or not glob.has_magic(url):
         return {url: None}
-    found = _of_bucket(url) if url.startswith("s3://") else _of_fsspec(url)
+    listed = _of_bucket(url) if url.startswith("s3://") else _of_fsspec(url)
+    found = {each: state for each, state in listed.items() if is_meant(each, url)}
     if not found:
         raise errors.NotFoundError(f"{shown(url)}: no file matches the pattern").at(path=shown(url))
     return found

@@ -316,6 +316,9 @@ def test_no_more_is_made_than_flights_of_known_lists(folder: Path) -> None:
     for _ in range(6):
         next(batches)
     time.sleep(0.3)
+    until = time.monotonic() + 30  # of a busy machine
+    while loader.stats()["made"] <= 12 and time.monotonic() < until:
+        time.sleep(0.1)
     assert 12 < loader.stats()["made"] <= 2 * (6 + iterator_stream._MOST)
 
 

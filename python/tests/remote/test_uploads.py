@@ -63,7 +63,7 @@ def test_shards_are_those_of_a_folder(
     assert said["shards"] == [f"s3://bkt/{key}" for key in sorted(sent)]
     assert said["bytes"] == sum(map(len, there.values()))
     opened = gofast.ImageFiles.from_tar if name.endswith("tar") else gofast.ImageFiles.from_parquet
-    dataset, want = opened(f"s3://bkt/sets/train-*{end}"), ImageFolder(photos)
+    dataset, want = opened("s3://bkt/sets/train-*"), ImageFolder(photos)
     assert dataset.classes == want.classes
     assert dataset.targets == want.targets
     assert all(dataset[i][0].tobytes() == want[i][0].tobytes() for i in range(len(want)))

@@ -22,6 +22,7 @@ from gofast import errors
 from gofast._command import main, shard_writer
 from gofast._command.shard_forms import TarShards
 from gofast._command.shard_plan import ShardPlan
+from gofast._core.patterns import files_of
 from image_data import make_folder, photograph
 from tars import grouped, write_tar
 
@@ -82,6 +83,7 @@ def test_samples_labels_and_classes_are_image_folders(
     assert f"{len(want)} pictures in {len(paths)} shards" in capsys.readouterr().err
     indexes = [Path(f"{path}.index") for path in paths] if form == TAR else []
     assert len(paths) > 2 and {*out.iterdir()} == {*paths, *indexes}
+    assert files_of(str(out / "*")) == [*map(str, paths)]  # no pattern takes an index for a tar file
     big = {path for path in paths if path.stat().st_size > 40_000}
     assert all(len(READ[form](path)) == 1 for path in big)
     dataset = read(form, out)
