@@ -35,8 +35,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 79_585,
-    "lines: tests": 65_150,
+    "lines: library": 79_588,
+    "lines: tests": 65_143,
     "lines: benchmarks": 8_703,
 }
 

@@ -82,6 +82,16 @@ def begun_at_once(samples_wait: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gofast._images.pending_samples._FEW", 8)
 
 
+@pytest.fixture
+def follows(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a module names as FOLLOWED stands for torchvision's own functions."""
+    places = request.module.FOLLOWED
+    places.leave()
+    assert places.follow()
+    yield
+    places.leave()
+
+
 @pytest.fixture(scope="module")
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """Twenty pictures of three classes, or PICTURES of them, where a module says so."""

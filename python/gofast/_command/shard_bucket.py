@@ -11,12 +11,13 @@ from typing import BinaryIO, NamedTuple
 
 from .. import errors
 from .._core.atomic_files import replaced
+from .._core.braces import index_name
 from .._core.operation import Begun
 from .._core.remote_access import remote_file
 from .._core.remote_files import Downloads
 from .._core.remote_listings import bucket_objects
 from .._core.remote_operations import probe, upload
-from .._core.shard_index import index_name, write_index
+from .._core.shard_index import write_index
 from .._core.temporary_folder import temporary_folder
 from .._core.units import many
 from .shard_plan import ShardNames

@@ -15,10 +15,11 @@ import numpy as np
 
 from .. import errors
 from .._core.atomic_files import locked_now, replaced, writing
+from .._core.braces import index_name
 from .._core.permutation import Permutation
 from .._core.progress import Progress
 from .._core.regular_files import regular_file, regular_stream
-from .._core.shard_index import index_name, write_index
+from .._core.shard_index import write_index
 from .._core.stamp import Stamp
 from .._core.units import exact, many
 from ..images import ImageFolder

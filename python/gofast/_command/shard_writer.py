@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator
 
 from .. import errors
+from .._core.braces import index_name
 from .._core.progress import Progress
-from .._core.shard_index import content_of, index_name, index_of, read_index
+from .._core.shard_index import content_of, index_of, read_index
 from .._core.shown_urls import is_url
 from .._core.units import bytes_of, many, size
 from . import output

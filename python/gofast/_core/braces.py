@@ -11,6 +11,7 @@ from .shown_urls import shown
 
 _NUMBERS = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?(\d+))?$")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.-?(\d+))?$")
+_INDEX = ".index"
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -74,6 +75,11 @@ def _unescaped(text: str) -> Iterator[tuple[int, str]]:
             yield found.start(), found[1]
 
 
+def index_name(shard: str) -> str:
+    """Where the index of a tar shard lies, which `gofast shard` writes; of a path or a URL."""
+    return shard + _INDEX
+
+
 def is_meant(path: str, pattern: str) -> bool:
-    """Whether a path that matches is no index of `gofast shard`, which lies beside each tar file."""
-    return not path.endswith(".tar.index") or pattern.endswith(".index")
+    """Whether a path that matches is no such index: a pattern means these only where it ends so."""
+    return not path.endswith(index_name(".tar")) or pattern.endswith(_INDEX)

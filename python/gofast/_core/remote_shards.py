@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from .. import errors
 from .arguments import several
-from .braces import braces
+from .braces import braces, index_name
 from .download_cache import DownloadBudget, DownloadCache
 from .remote_access import NATIVE, normal, remote_file
 from .remote_files import Downloads, kept_name
 from .remote_listings import Known, url_files
 from .remote_operations import RemoteState, probe
-from .shard_index import content_of, index_name, index_of, joined, read_index
+from .shard_index import content_of, index_of, joined, read_index
 from .shown_urls import is_url, shown
 from .stamp import Stamp
 from .tfrecord_index import RecordsOptions, TFRecordIndex
@@ -128,8 +128,7 @@ class RemoteShards(TFRecordIndex):
             said = "without the index of each shard all are downloaded first: gofast shard writes them"
             warn(f"{error}: {said}", once=f"indexes of {urls[0]}")
             return None
-        kinds = {column["name"] == label: column["kind"] for column in made["columns"]}
-        if kinds.get(True) == "byte" or kinds.get(False) == "int":
+        if any(c["kind"] == ("byte" if c["name"] == label else "int") for c in made["columns"]):
             os.close(made["fd"])
             return None  # texts that are numbers, or the reverse: they lie in the shards
         budget = DownloadBudget.of()

@@ -23,11 +23,6 @@ from .tfrecord_operations import Feature, Kind, RecordsMade, ShardState
 _LABEL = "cls"
 
 
-def index_name(shard: str) -> str:
-    """Where the index of a shard lies, of a path or a URL: no pattern of tar files takes it for one."""
-    return f"{shard}.index"
-
-
 def _asked(*paths: str) -> RecordsOptions:
     return RecordsOptions([*paths], None, "", None, "tar", _LABEL)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import OrderedDict, defaultdict, namedtuple
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,6 +16,8 @@ from torchvision.transforms.v2 import _transform
 from gofast._images import flat_samples
 from same import difference
 
+pytestmark = pytest.mark.usefixtures("follows")
+FOLLOWED = flat_samples.places
 Pair = namedtuple("Pair", "first second")
 
 
@@ -29,14 +30,6 @@ class Own:
 
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
-
-
-@pytest.fixture(autouse=True)
-def follows() -> Iterator[None]:
-    flat_samples.places.leave()
-    assert flat_samples.places.follow()
-    yield
-    flat_samples.places.leave()
 
 
 def leaf(dice: random.Random) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,10 @@ from torchvision.transforms import v2
 from gofast._images import nearest_masks
 from same import difference, outcome
 
+pytestmark = pytest.mark.usefixtures("follows")
+FOLLOWED = nearest_masks.kernels
 G = v2.functional
 MODES = v2.InterpolationMode
-
-
-@pytest.fixture(autouse=True)
-def follows() -> Iterator[None]:
-    assert nearest_masks.kernels.follow()
-    yield
-    nearest_masks.kernels.leave()
 
 
 def test_which_rows_torch_takes() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +14,8 @@ from torchvision.transforms import v2
 from gofast._images import conversions
 from same import difference
 
+pytestmark = pytest.mark.usefixtures("follows")
+FOLLOWED = conversions._places
 G = v2.functional
 CANVAS = (60, 90)
 
@@ -22,14 +23,6 @@ CANVAS = (60, 90)
 def theirs() -> Any:
     own = G._misc._get_sanitize_bounding_boxes_mask
     return getattr(own, "__wrapped__", own)
-
-
-@pytest.fixture(autouse=True)
-def follows() -> Iterator[None]:
-    conversions._places.leave()
-    assert conversions._places.follow()
-    yield
-    conversions._places.leave()
 
 
 def drawn(n: int) -> torch.Tensor:
