@@ -3,48 +3,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Where a block's coefficients lie, in the order in which they are coded.
+// Where a block's coefficients lie, in the order in which they are coded, counted from 1.
 static const uint8_t natural[64] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+    0,  0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21,
+    28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62,
 };
 
-// The entry of a symbol:
-//     bits 0..5    bits of the code and of the value after it
-//     bits 8..15   how many coefficients it moves on, including the one with the value
-//     bits 16..21  bits of the code
-//     bits 22..27  63 less the bits of the value
-// A shift uses only six bits of its count, so no field needs a mask. NONE means that there is no symbol, or that its code
-// is longer than the look-up.
+// What an entry may move on besides the coefficients of a run: more than any other symbol.
 enum {
-    NONE = 1 << 6,
-    END = 128, // coefficients that the end of a block moves on: more than any other symbol
+    END = 128,    // the end of a block
+    BROKEN = 192, // no symbol
 };
 
-// NONE also stands for sizes that no 8-bit picture has, and for odd codes that the library takes as the end of a block.
-static uint32_t entry(int symbol, int length, int ac) {
-    int size = ac ? symbol & 15 : symbol, run = symbol >> 4;
-    if (ac ? size > 10 || (size == 0 && run != 0 && run != 15) : size > 11) return NONE;
-    uint32_t on = !ac ? 0 : symbol == 0 ? END : (uint32_t)run + 1;
-    return (uint32_t)(63 - size) << 22 | (uint32_t)length << 16 | on << 8 | (uint32_t)(length + size);
-}
+static const huffman_entry none = {HUFFMAN_RARE, BROKEN, 0, 64};
 
-// The value after the code at the left of bits. A value of size bits that begins with 0 is negative: 1 - 2^size or more.
-static inline int32_t value(uint32_t entry, uint64_t bits) {
-    uint64_t at = bits << (entry >> 16 & 63);
-    int less = entry >> 22 & 63;
-    return (int32_t)((at >> 1 >> less) - (INT64_MAX >> less & (uint64_t)((int64_t)~at >> 63)));
+// The entry of a symbol, with which a value of no bits is rare: its shift would be by 64. There is none for sizes that no
+// 8-bit picture has, and for odd codes that the library takes as the end of a block.
+static huffman_entry entry(int symbol, int length, int ac) {
+    int size = ac ? symbol & 15 : symbol, run = symbol >> 4;
+    if (ac ? size > 10 || (size == 0 && run != 0 && run != 15) : size > 11) return none;
+    int on = !ac ? 0 : symbol == 0 ? END : run + 1, rare = size == 0 && on != END ? HUFFMAN_RARE : 0;
+    return (huffman_entry){(uint8_t)(length + size + rare), (uint8_t)on, (uint8_t)length, (uint8_t)(64 - size)};
 }
 
 // Fills the table of skips: how far all symbols that a look-up holds whole move on together. These are two on average. A
-// skip has only bits 0..5 and 8..15 of an entry. If there is no whole symbol, it has 64 coefficients.
+// skip has bits of codes and values in its low byte, and coefficients in its high one; if there is no whole symbol, 64.
 static void make_skips(huffman_table *t) {
     for (uint32_t i = 0; i < 1 << HUFFMAN_LOOK; i++) {
         uint32_t bits = 0, on = 0;
         while (on < END) {
-            uint32_t e = t->look[i << bits & ((1 << HUFFMAN_LOOK) - 1)], to = on + (e >> 8 & 255);
-            if (e & NONE || bits + (e & 63) > HUFFMAN_LOOK || (to >= 64 && to < END)) break;
-            bits += e & 63;
+            huffman_entry e = t->look[i << bits & ((1 << HUFFMAN_LOOK) - 1)];
+            uint32_t all = bits + (e.bits & 63), to = on + e.on;
+            if (e.on == BROKEN || all > HUFFMAN_LOOK || (to >= 64 && to < END)) break;
+            bits = all;
             on = to;
         }
         t->skip[i] = (uint16_t)((bits ? on : 64) << 8 | bits);
@@ -62,12 +53,13 @@ static void make_table(huffman_table *t, const lj_huffman *from, int ac) {
     for (int length = 1; length <= HUFFMAN_LONGEST; length++, code <<= 1) {
         t->offset[length] = k - code;
         for (int i = 0; i < from->bits[length]; i++, k++, code++) {
-            uint32_t e = entry(from->values[k], length, ac), same = length <= HUFFMAN_LOOK ? 1u << (HUFFMAN_LOOK - length) : 0;
+            huffman_entry e = entry(from->values[k], length, ac);
+            uint32_t same = length <= HUFFMAN_LOOK ? 1u << (HUFFMAN_LOOK - length) : 0;
             while (same--) t->look[at++] = e;
         }
         t->limit[length] = code << (HUFFMAN_LONGEST - length);
     }
-    while (at < 1 << HUFFMAN_LOOK) t->look[at++] = NONE;
+    while (at < 1 << HUFFMAN_LOOK) t->look[at++] = none;
     if (ac) make_skips(t);
 }
 
@@ -107,26 +99,28 @@ static int next_bytes(huffman *h) {
         h->marker = marker;
         h->file = from;
         h->size = (size_t)(to - 1 - h->data);
-        h->next = h->data;
-        h->bits = 0;
-        h->count = 0;
+        h->here.next = h->data;
+        h->here.bits = 0;
+        h->here.count = 0;
         memset(to - 1, 0, HUFFMAN_SLACK);
         return 1;
     }
 }
 
-static int fit(huffman *h, size_t size) {
-    if (size <= h->room) return 1;
-    free(h->data);
-    h->data = malloc(size);
-    h->room = h->data ? size : 0;
-    return h->data != NULL;
+// Makes memory at least so large. What it held is lost.
+static int fit(void *memory, size_t *room, size_t size) {
+    void **at = memory;
+    if (size <= *room) return 1;
+    free(*at);
+    *at = malloc(size);
+    *room = *at ? size : 0;
+    return *at != NULL;
 }
 
 int huffman_read(huffman *h, const lj_decompress *d, const uint8_t *file, const uint8_t *end) {
     size_t size = (size_t)(end - file);
     h->marker = 0;
-    if (d->progressive || d->arithmetic || size > HUFFMAN_MOST || !fit(h, size + HUFFMAN_SLACK)) return 0;
+    if (d->progressive || d->arithmetic || size > HUFFMAN_MOST || !fit(&h->data, &h->room, size + HUFFMAN_SLACK)) return 0;
     h->file = file;
     h->end = end;
     return next_bytes(h) ? h->marker : 0;
@@ -135,11 +129,11 @@ int huffman_read(huffman *h, const lj_decompress *d, const uint8_t *file, const 
 int huffman_begin(huffman *h, const lj_decompress *d) {
     h->interval = h->until_restart = d->restart_interval;
     h->restarts = 0;
-    h->mcu = 0;
+    h->here.mcu = h->below.mcu = h->pair_end = h->kept_from = 0;
     h->next_mark = UINT32_MAX;
     h->marks = NULL;
     if (!h->marker || (h->marker != 0xd9 && !h->interval) || d->components_in_scan != d->components) return 0;
-    memset(h->last_dc, 0, sizeof h->last_dc);
+    memset(h->here.last_dc, 0, sizeof h->here.last_dc);
     h->blocks = d->blocks_in_mcu;
     for (int i = 0; i < h->blocks; i++) {
         const lj_component *c = d->in_scan[d->membership[i]];
@@ -154,11 +148,11 @@ int huffman_begin(huffman *h, const lj_decompress *d) {
 }
 
 // The number of bits that are not taken yet; negative after the end of the data.
-static int64_t bits_left(const huffman *h) { return (h->data + h->size - h->next) * 8 + h->count; }
+static int64_t bits_left(const huffman *h, const huffman_place *at) { return (h->data + h->size - at->next) * 8 + at->count; }
 
 static int next_interval(huffman *h) {
     if (h->marker != 0xd0 + (int)(h->restarts++ & 7) || !next_bytes(h)) return 0;
-    memset(h->last_dc, 0, sizeof h->last_dc);
+    memset(h->here.last_dc, 0, sizeof h->here.last_dc);
     h->until_restart = h->interval;
     return 1;
 }
@@ -168,7 +162,7 @@ static int next_interval(huffman *h) {
 static int skip_intervals(huffman *h, uint32_t mcu) {
     while (mcu / h->interval > h->restarts) {
         if (!next_interval(h)) return 0;
-        h->mcu = h->restarts * h->interval;
+        h->here.mcu = h->restarts * h->interval;
     }
     return 1;
 }
@@ -179,6 +173,15 @@ typedef struct {
     uint64_t bits;
     uint32_t count;
 } reader;
+
+static inline reader reader_at(const huffman_place *at) { return (reader){at->next, at->bits, at->count}; }
+
+static inline void leave(huffman_place *at, const reader *r) {
+    at->next = r->next;
+    at->bits = r->bits;
+    at->count = r->count & 63;
+    at->mcu++;
+}
 
 // After it, there are at least 56 bits.
 static inline void refill(reader *r) {
@@ -191,52 +194,97 @@ static inline void refill(reader *r) {
 
 static inline uint32_t look(const reader *r) { return (uint32_t)(r->bits >> (64 - HUFFMAN_LOOK)); }
 
-static inline void take(reader *r, uint32_t entry) {
-    r->bits <<= entry & 63;
-    r->count -= entry;
+static inline void take(reader *r, uint32_t bits) {
+    r->bits <<= bits & 63;
+    r->count -= bits;
 }
 
-// The entry of a code that is longer than the look-up; NONE if there is no such code.
-static __attribute__((noinline)) uint32_t long_entry(const huffman_table *t, uint64_t bits, int ac) {
+// The entry of a code that is longer than the look-up, if there is such a code.
+static __attribute__((noinline)) huffman_entry long_entry(const huffman_table *t, uint64_t bits, int ac) {
     int32_t code = (int32_t)(bits >> (64 - HUFFMAN_LONGEST));
-    if (code < t->limit[HUFFMAN_LOOK]) return NONE;
-    for (int length = HUFFMAN_LOOK + 1; length <= HUFFMAN_LONGEST; length++)
+    for (int length = HUFFMAN_LOOK + 1; code >= t->limit[HUFFMAN_LOOK] && length <= HUFFMAN_LONGEST; length++)
         if (code < t->limit[length]) return entry(t->made_of.values[t->offset[length] + (code >> (HUFFMAN_LONGEST - length))], length, ac);
-    return NONE;
+    return none;
 }
 
 // The next symbol. At most 27 bits of the reader are taken for it and its value.
-static inline uint32_t symbol(const reader *r, const huffman_table *t, int ac) {
-    uint32_t e = t->look[look(r)];
-    return __builtin_expect(e & NONE, 0) ? long_entry(t, r->bits, ac) : e;
+static inline huffman_entry symbol(const reader *r, const huffman_table *t, int ac) {
+    huffman_entry e = t->look[look(r)];
+    return __builtin_expect(e.on == BROKEN, 0) ? long_entry(t, r->bits, ac) : e;
+}
+
+// The value of so many bits, the first of these: 64 - shift. One that begins with 0 is negative: all its bits are inverted.
+// If it may have no bits, shift may be 64.
+static inline int32_t value(uint64_t bits, uint32_t shift, int may_have_none) {
+    int32_t negative = (int32_t)~((int64_t)bits >> 63);
+    uint64_t magnitude = bits ^ (uint64_t)(int64_t)negative;
+    magnitude = may_have_none ? magnitude >> 1 >> ((shift - 1) & 63) : magnitude >> (shift & 63);
+    return ((int32_t)magnitude ^ negative) - negative;
+}
+
+// Takes a symbol of any kind, and its value.
+static inline int32_t take_value(reader *r, huffman_entry e) {
+    int32_t v = value(r->bits << (e.length & 63), e.shift, 1);
+    take(r, e.bits);
+    return v;
 }
 
 // Decodes the first coefficient of a block. Returns 0 if it is not ours.
 static inline int decode_dc(reader *r, const huffman_table *dc, int32_t *last) {
     refill(r);
-    uint32_t e = symbol(r, dc, 0);
-    if (e & NONE) return 0;
-    *last += value(e, r->bits);
-    take(r, e);
+    huffman_entry e = symbol(r, dc, 0);
+    if (e.on == BROKEN) return 0;
+    *last += take_value(r, e);
     return *last == (int16_t)*last;
 }
 
-// Decodes the other coefficients of a block.
-static inline int decode_ac(reader *r, const huffman_table *ac, int16_t *at) {
-    uint32_t k = 1;
+// Decodes a symbol and its value, and moves k on by it: to 64 or more at the end of a block, to BROKEN or more without one.
+static inline int32_t decode_next(reader *r, const huffman_table *ac, uint32_t *k) {
+    const huffman_entry *e = &ac->look[look(r)];
+    if (__builtin_expect(e->bits & HUFFMAN_RARE, 0)) {
+        huffman_entry rare = symbol(r, ac, 1);
+        *k += rare.on;
+        return take_value(r, rare);
+    }
+    uint64_t bits = r->bits << (e->length & 63);
+    take(r, e->bits);
+    *k += e->on;
+    return value(bits, e->shift, 0);
+}
+
+// Stores the value that k has come to. Returns 1 at the end of the block.
+static inline int is_last(int16_t *at, uint32_t k, int32_t v) {
+    if (k < 64) at[natural[k]] = (int16_t)v;
+    if (k == 64) at[63] = (int16_t)v;
+    return k >= 64;
+}
+
+// Whether a block has ended well: at its 64th coefficient, or at a symbol for its end.
+static inline int ended(uint32_t k) { return k == 64 || (k >= END && k < BROKEN); }
+
+// Decodes the other coefficients of a block, from k on.
+static inline int decode_ac(reader *r, const huffman_table *ac, int16_t *at, uint32_t k) {
     for (;;) {
         refill(r);
+        int32_t v = decode_next(r, ac, &k);
+        if (is_last(at, k, v)) return ended(k);
+        v = decode_next(r, ac, &k);
+        if (is_last(at, k, v)) return ended(k);
+    }
+}
+
+// Decodes two blocks in turns. Each symbol waits for the one before it, since nobody knows where it begins; of two blocks,
+// one is looked up while the other waits: they take three quarters of the time.
+static inline __attribute__((always_inline)) int decode_two_ac(reader *a, reader *b, const huffman_table *ac, int16_t *at_a, int16_t *at_b) {
+    uint32_t ka = 1, kb = 1;
+    for (;;) {
+        refill(a);
+        refill(b);
         for (int i = 0; i < 2; i++) {
-            uint32_t e = symbol(r, ac, 1);
-            if (e & NONE) return 0;
-            int32_t v = value(e, r->bits);
-            take(r, e);
-            k += e >> 8 & 255;
-            if (k >= 64) {
-                if (k == 64) at[63] = (int16_t)v;
-                return k == 64 || k >= END;
-            }
-            at[natural[k - 1]] = (int16_t)v;
+            int32_t v = decode_next(a, ac, &ka);
+            if (is_last(at_a, ka, v)) return ended(ka) && decode_ac(b, ac, at_b, kb);
+            v = decode_next(b, ac, &kb);
+            if (is_last(at_b, kb, v)) return ended(kb) && decode_ac(a, ac, at_a, ka);
         }
     }
 }
@@ -251,41 +299,59 @@ static inline int skip_ac(reader *r, const huffman_table *ac) {
             // If the 64th coefficient is among these symbols, the later ones belong to another block.
             if (to >= 64) {
                 if (to < END || to >= END + 64) break;
-                take(r, s);
+                take(r, s & 255);
                 return 1;
             }
-            take(r, s);
+            take(r, s & 255);
             k = to;
         }
-        uint32_t e = symbol(r, ac, 1);
-        if (e & NONE) return 0;
-        take(r, e);
-        k += e >> 8 & 255;
-        if (k >= 64) return k == 64 || k >= END;
+        huffman_entry e = symbol(r, ac, 1);
+        take(r, e.bits);
+        k += e.on;
+        if (k >= 64) return ended(k);
     }
 }
 
 // Decodes an MCU. If blocks is NULL, it stores nothing.
-static inline __attribute__((always_inline)) int decode_mcu(huffman *h, huffman_block *const *blocks) {
-    reader r = {h->next, h->bits, h->count};
+static inline __attribute__((always_inline)) int decode_mcu(const huffman *h, huffman_place *at, huffman_block *const *blocks) {
+    reader r = reader_at(at);
     for (int i = 0; i < h->blocks; i++) {
-        int32_t *last = &h->last_dc[h->component[i]];
+        int32_t *last = &at->last_dc[h->component[i]];
         if (!decode_dc(&r, h->dc[i], last)) return 0;
         if (blocks) (*blocks[i])[0] = (int16_t)*last;
-        if (!(blocks ? decode_ac(&r, h->ac[i], *blocks[i]) : skip_ac(&r, h->ac[i]))) return 0;
+        if (!(blocks ? decode_ac(&r, h->ac[i], *blocks[i], 1) : skip_ac(&r, h->ac[i]))) return 0;
     }
-    h->next = r.next;
-    h->bits = r.bits;
-    h->count = r.count & 63;
+    leave(at, &r);
     return 1;
 }
 
-static int keep_plain(huffman *h, huffman_block *const *blocks) { return decode_mcu(h, blocks); }
-static int skip_plain(huffman *h) { return decode_mcu(h, NULL); }
+// Decodes an MCU here, and one below into blocks that stand together.
+static inline __attribute__((always_inline)) int decode_two(huffman *h, huffman_block *const *blocks, huffman_block *below) {
+    reader a = reader_at(&h->here), b = reader_at(&h->below);
+    for (int i = 0; i < h->blocks; i++) {
+        int32_t *last_a = &h->here.last_dc[h->component[i]], *last_b = &h->below.last_dc[h->component[i]];
+        if (!decode_dc(&a, h->dc[i], last_a) || !decode_dc(&b, h->dc[i], last_b)) return 0;
+        (*blocks[i])[0] = (int16_t)*last_a;
+        below[i][0] = (int16_t)*last_b;
+        if (!decode_two_ac(&a, &b, h->ac[i], *blocks[i], below[i])) return 0;
+    }
+    leave(&h->here, &a);
+    leave(&h->below, &b);
+    return 1;
+}
+
+static int keep_plain(const huffman *h, huffman_place *at, huffman_block *const *blocks) { return decode_mcu(h, at, blocks); }
+static int skip_plain(const huffman *h, huffman_place *at) { return decode_mcu(h, at, NULL); }
+static int two_plain(huffman *h, huffman_block *const *blocks, huffman_block *below) { return decode_two(h, blocks, below); }
 
 #ifdef __x86_64__
-__attribute__((target("bmi2"))) static int keep_bmi2(huffman *h, huffman_block *const *blocks) { return decode_mcu(h, blocks); }
-__attribute__((target("bmi2"))) static int skip_bmi2(huffman *h) { return decode_mcu(h, NULL); }
+#define BMI2 __attribute__((target("bmi2")))
+BMI2 static int keep_bmi2(const huffman *h, huffman_place *at, huffman_block *const *blocks) { return decode_mcu(h, at, blocks); }
+BMI2 static int skip_bmi2(const huffman *h, huffman_place *at) { return decode_mcu(h, at, NULL); }
+BMI2 static int two_bmi2(huffman *h, huffman_block *const *blocks, huffman_block *below) { return decode_two(h, blocks, below); }
+#define BEST(name) (__builtin_cpu_supports("bmi2") ? name##_bmi2 : name##_plain)
+#else
+#define BEST(name) name##_plain
 #endif
 
 // A mark is the position in bits, 28 of them, which suffices for HUFFMAN_MOST; and above it the last DC of three components,
@@ -294,22 +360,24 @@ enum { MARK_DC = 12, MARK_POSITION = 64 - 3 * MARK_DC };
 
 static void find_next_mark(huffman *h, uint32_t known) { h->next_mark = known < h->marks->room ? (known + 1) * h->marks->every : UINT32_MAX; }
 
-int huffman_use(huffman *h, jpeg_marks *marks) {
+int huffman_use(huffman *h, jpeg_marks *marks, huffman_wanted wanted) {
     if (!marks || h->interval) return 0;
     for (int i = 0; i < h->blocks; i++)
         if (h->component[i] > 2) return 0;
     uint32_t known = atomic_load_explicit(&marks->known, memory_order_acquire);
     h->marks = marks;
+    h->wanted = wanted;
     find_next_mark(h, known);
     return known > 0;
 }
 
 // Notes where the decoder stands. Others may note the same at the same time.
 static void note(huffman *h) {
-    uint32_t i = h->mcu / h->marks->every - 1;
-    uint64_t mark = (uint64_t)((h->next - h->data) * 8 - h->count);
+    const huffman_place *at = &h->here;
+    uint32_t i = at->mcu / h->marks->every - 1;
+    uint64_t mark = (uint64_t)((at->next - h->data) * 8 - at->count);
     for (int k = 0; k < 3; k++) {
-        int32_t dc = h->last_dc[k] + (1 << (MARK_DC - 1));
+        int32_t dc = at->last_dc[k] + (1 << (MARK_DC - 1));
         if (dc >> MARK_DC) { // no picture has that
             h->next_mark = UINT32_MAX;
             return;
@@ -322,44 +390,78 @@ static void note(huffman *h) {
 }
 
 // Goes on from the last mark before an MCU, if that is ahead.
-static void enter(huffman *h, uint32_t mcu) {
+static void enter(huffman *h, huffman_place *at, uint32_t mcu) {
     uint32_t known = atomic_load_explicit(&h->marks->known, memory_order_acquire), i = mcu / h->marks->every;
     if (i > known) i = known;
-    if (!i || i * h->marks->every <= h->mcu) return;
+    if (!i || i * h->marks->every <= at->mcu) return;
     uint64_t mark = atomic_load_explicit(&h->marks->mark[i - 1], memory_order_relaxed), position = mark & ((1ull << MARK_POSITION) - 1);
     if (position >= h->size * 8) return;
-    h->next = h->data + position / 8;
-    h->bits = (uint64_t)*h->next++ << 56 << position % 8;
-    h->count = 8 - position % 8;
+    at->next = h->data + position / 8;
+    at->bits = (uint64_t)*at->next++ << 56 << position % 8;
+    at->count = 8 - position % 8;
     for (int k = 0; k < 3; k++)
-        h->last_dc[k] = (int32_t)(mark >> (MARK_POSITION + k * MARK_DC) & ((1 << MARK_DC) - 1)) - (1 << (MARK_DC - 1));
-    h->mcu = i * h->marks->every;
-    if (h->next_mark <= h->mcu) find_next_mark(h, known);
+        at->last_dc[k] = (int32_t)(mark >> (MARK_POSITION + k * MARK_DC) & ((1 << MARK_DC) - 1)) - (1 << (MARK_DC - 1));
+    at->mcu = i * h->marks->every;
+    if (h->next_mark <= at->mcu) find_next_mark(h, known);
+}
+
+// Leaves MCUs out up to this one. Returns 0 if not ours.
+static int skip_to(const huffman *h, huffman_place *at, uint32_t mcu) {
+    while (at->mcu < mcu)
+        if (!BEST(skip)(h, at) || bits_left(h, at) < 0) return 0;
+    return 1;
 }
 
 // Decodes the next MCU; if blocks is NULL, skips it.
 static int next_mcu(huffman *h, huffman_block *const *blocks) {
-    if (h->mcu == h->next_mark) note(h);
-    h->mcu++;
+    if (h->here.mcu == h->next_mark) note(h);
     if (h->interval) {
-        if (h->until_restart == 0 && (bits_left(h) >= 8 || !next_interval(h))) return 0;
+        if (h->until_restart == 0 && (bits_left(h, &h->here) >= 8 || !next_interval(h))) return 0;
         h->until_restart--;
     }
-    int ok;
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("bmi2")) ok = blocks ? keep_bmi2(h, blocks) : skip_bmi2(h);
-    else
-#endif
-        ok = blocks ? keep_plain(h, blocks) : skip_plain(h);
-    return ok && bits_left(h) >= 0;
+    int ok = blocks ? BEST(keep)(h, &h->here, blocks) : BEST(skip)(h, &h->here);
+    return ok && bits_left(h, &h->here) >= 0;
+}
+
+// Begins to decode a row and the one below it, if an MCU is the first that is wanted of its row, the row below is wanted
+// too, and its marks are known: a place there would not be noted. Returns 0 if not ours.
+static int begin_pair(huffman *h, uint32_t mcu) {
+    enum { MOST = 256 << 10 }; // bytes that are kept: a quarter of a core's second cache
+    const huffman_wanted *w = &h->wanted;
+    if (mcu % w->per_row != w->first || mcu / w->per_row + 1 >= w->end_row) return 1;
+    uint32_t columns = w->end - w->first, from = mcu + w->per_row;
+    size_t size = (size_t)columns * (size_t)h->blocks * sizeof(huffman_block);
+    if ((from + columns) / h->marks->every > atomic_load_explicit(&h->marks->known, memory_order_acquire)) return 1;
+    if (size > MOST || !fit(&h->kept, &h->kept_room, size)) return 1;
+    memset(h->kept, 0, size);
+    h->below = h->here;
+    enter(h, &h->below, from);
+    h->pair_end = mcu + columns;
+    h->kept_from = from;
+    return skip_to(h, &h->below, from);
+}
+
+static int next_two(huffman *h, huffman_block *const *blocks) {
+    int ok = BEST(two)(h, blocks, h->kept + (size_t)(h->below.mcu - h->kept_from) * (size_t)h->blocks);
+    return ok && bits_left(h, &h->here) >= 0 && bits_left(h, &h->below) >= 0;
 }
 
 int huffman_mcu(huffman *h, uint32_t mcu, huffman_block *const *blocks) {
-    if (h->marks && mcu != h->mcu) enter(h, mcu);
-    if (h->interval && mcu != h->mcu && !skip_intervals(h, mcu)) return 0;
-    while (h->mcu < mcu)
+    if (mcu >= h->kept_from && mcu < h->below.mcu) {
+        const huffman_block *from = h->kept + (size_t)(mcu - h->kept_from) * (size_t)h->blocks;
+        for (int i = 0; i < h->blocks; i++) memcpy(*blocks[i], from[i], sizeof *from);
+        return 1;
+    }
+    if (mcu >= h->below.mcu && h->here.mcu < h->below.mcu) h->here = h->below;
+    if (h->marks && mcu != h->here.mcu) enter(h, &h->here, mcu);
+    if (h->interval && mcu != h->here.mcu && !skip_intervals(h, mcu)) return 0;
+    while (h->here.mcu < mcu)
         if (!next_mcu(h, NULL)) return 0;
-    return next_mcu(h, blocks);
+    if (h->marks && mcu >= h->pair_end && !begin_pair(h, mcu)) return 0;
+    return mcu < h->pair_end ? next_two(h, blocks) : next_mcu(h, blocks);
 }
 
-void huffman_free(huffman *h) { free(h->data); }
+void huffman_free(huffman *h) {
+    free(h->data);
+    free(h->kept);
+}

@@ -55,6 +55,30 @@ func TestMarkedRegionsAreTheLibrarys(t *testing.T) {
 	}
 }
 
+// Where marks are known, two rows are decoded at a time: in whole pictures, in those of one row, and in rows that are too
+// wide for it.
+func TestTwoRowsAreTheLibrarys(t *testing.T) {
+	newMarks(t, 64<<20)
+	p := newPair(t)
+	p.ours.ComesAgain = true
+	r := rand.New(rand.NewPCG(23, 24))
+	for _, size := range []image.Point{{640, 480}, {333, 17}, {1200, 16}, {5600, 50}, {90, 800}, {257, 129}} {
+		for _, grey := range []bool{false, true} {
+			file := photo(t, size.X, size.Y, grey)
+			for range 3 {
+				p.agree(t, file, image.Rectangle{Max: size})
+				p.agree(t, file, image.Rect(0, r.IntN(size.Y), size.X, size.Y))
+				x, y := r.IntN(size.X), r.IntN(size.Y)
+				p.agree(t, file, image.Rect(x, 0, x+1, size.Y)) // a column
+				p.agree(t, file, image.Rect(x, y, x+1, y+1))
+			}
+		}
+	}
+	if marked(p.ours) < 80 {
+		t.Errorf("%d had marks: this tests little", marked(p.ours))
+	}
+}
+
 // A file with other bytes has other marks, whatever its name and its size.
 func TestMarksAreOfTheContent(t *testing.T) {
 	newMarks(t, 64<<20)
