@@ -407,3 +407,22 @@ func TestPartsOfAFile(t *testing.T) {
 		})
 	}
 }
+
+// Who is refused by S3 reads whose credentials were asked with, and none of them.
+func TestRefusalsSpeakOfCredentials(t *testing.T) {
+	s, _ := server(t, nil, func(w http.ResponseWriter, _ *http.Request, _ int64) bool {
+		w.WriteHeader(403)
+		_, _ = w.Write([]byte("<Error><Code>AccessDenied</Code></Error>"))
+		return true
+	})
+	for key, want := range map[string]string{"": "without credentials", "AKIA": "with the credentials"} {
+		file := &File{URL: "s3://bkt/x.tar", S3: S3{Endpoint: s.URL, Key: key, Secret: "hidden", Region: "x"}}
+		_, err := Probe(t.Context(), []*File{file}, Options{})
+		if !errors.Is(err, errs.ErrRead) || !strings.Contains(err.Error(), "403 Forbidden (AccessDenied), asked "+want) {
+			t.Errorf("%v", err)
+		}
+		if strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "AKIA") {
+			t.Errorf("it has the key: %v", err)
+		}
+	}
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
@@ -30,12 +31,13 @@ from .signals import deferred
 from .stamp import Stamp
 from .tfrecord_index import RecordsOptions, TFRecordIndex
 from .tfrecord_operations import RecordsMade
-from .units import many
+from .units import many, size
 from .warn import warn
 
 _AHEAD, _MOST_AHEAD = 2, 16  # pieces that come while one is read: two, and more of small ones
 _BYTES_AHEAD = 64 << 20
 _TURNS = 48  # calls after which a piece is not read any more by a loader's batches on their way
+_REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
 _FEW_TURNS = 4  # of who reads at once, such as torch's workers
 
 
@@ -93,7 +95,7 @@ class RemoteShards(TFRecordIndex):
                 urls += matching
         try:
             probe([remote_file(index_name(urls[0]))])
-        except (errors.NotFoundError, errors.ReadError):  # S3 says 403 where nobody may list what is there
+        except (errors.NotFoundError, errors.ReadError):
             return None
         asked = [url for url, state in known.items() if state is None]
         looking = f"looking at {many(len(asked), 'file')}"
@@ -111,7 +113,9 @@ class RemoteShards(TFRecordIndex):
             ]
             pieces = cut(parts, states, budget.limit)
             made = joined(parts, features, pieces)
-        except (errors.NotFoundError, errors.ChangedError, errors.DamagedError) as error:
+        except (errors.NotFoundError, errors.ReadError, errors.ChangedError, errors.DamagedError) as error:
+            if isinstance(error, errors.ReadError) and _REFUSED not in str(error):
+                raise  # the server may have it, and all shards are much to download instead
             said = "without the index of each shard all are downloaded first: gofast shard writes them"
             warn(f"{error}: {said}", once=f"indexes of {urls[0]}")
             return None
@@ -154,6 +158,19 @@ class RemoteShards(TFRecordIndex):
             wanted = np.flatnonzero(here.last >= 0)
             here.order = wanted[np.argsort(here.first[wanted])].tolist()
             here.newest, here.epoch = -1, time.time()
+
+    def explained(self) -> str:
+        """For gofast.explain: where the shards lie, and how much of them is here."""
+        pieces, there = len(self._pieces.ends), set[str]()
+        with contextlib.suppress(FileNotFoundError):  # the user has removed it
+            there.update(os.listdir(self._budget.folder))
+        here = [piece for piece, path in enumerate(self.asked.paths) if os.path.basename(path) in there]
+        kept, total = sum(map(self._pieces.size, here)), sum(state["size"] for state in self._states)
+        shards = f"{many(len(self._urls), 'shard')} on a server ({size(total)})"
+        if pieces == len(self._urls):
+            return f"{shards}, {len(here)} of them here ({size(kept)})"
+        more = f"more than half of the limit, {size(self._budget.limit)}"
+        return f"{shards} in {pieces} pieces, {len(here)} of them here ({size(kept)}): {more}"
 
     def _of_process(self) -> PiecesHere:
         if self._here.pid != os.getpid():
@@ -251,12 +268,12 @@ class RemoteShards(TFRecordIndex):
     def _check(self, piece: int, path: str) -> None:
         """Reads the headers of its members: 2 us each."""
         shard, (begin, end) = int(self._pieces.shards[piece]), self._pieces.span(piece)
-        size = self._states[shard]["size"]
-        asked = self.asked._replace(paths=[path], partial=end < size)  # its end may be a part of a long name
+        length = self._states[shard]["size"]
+        asked = self.asked._replace(paths=[path], partial=end < length)  # a long name may be cut
         made = tfrecord_operations.index(asked.request(""))
         found = TFRecordIndex(made["fd"], made, asked)
         told = self._schema["files"][shard]["features"]
-        if not is_of(found, self.columns, self._pieces, piece, size) or (
+        if not is_of(found, self.columns, self._pieces, piece, length) or (
             begin == 0 and made["files"][0]["features"] != told
         ):
             name = shown(index_name(self._urls[shard]))
@@ -267,11 +284,11 @@ class RemoteShards(TFRecordIndex):
     def _go_on(self, here: PiecesHere, order: list[int]) -> None:
         """Begins to bring the next pieces of the epoch."""
         begun = int(np.searchsorted(here.first[order], here.newest, "right"))
-        size = 0
+        ahead = 0
         for number, piece in enumerate(order[begun : begun + _MOST_AHEAD]):
-            if number >= _AHEAD and size > _BYTES_AHEAD:
+            if number >= _AHEAD and ahead > _BYTES_AHEAD:
                 break
-            size += self._pieces.size(piece)
+            ahead += self._pieces.size(piece)
             if piece not in here.held and piece not in here.coming:
                 download = self._download(here, [piece])
                 if not download.start(wait=False):

@@ -293,7 +293,17 @@ def gone(web: Served) -> None:
     del web.files["train-003.tar.index"]
 
 
-@pytest.mark.parametrize("spoil", [cut, other, page, gone])
+def refused(web: Served) -> None:
+    def refuse(request: Any, number: int) -> bool:
+        if request.path.endswith("train-003.tar.index"):
+            request.send_error(403)
+            return True
+        return False
+
+    web.spoil = refuse
+
+
+@pytest.mark.parametrize("spoil", [cut, other, page, gone, refused])
 def test_an_index_that_is_none_is_a_warning(spoil: Callable[[Served], None], web: Served, out: Path) -> None:
     spoil(web)
     with pytest.warns(gofast.errors.GofastWarning, match=r"train-003.*gofast shard writes them"):
