@@ -37,6 +37,7 @@ from .warn import warn
 _AHEAD, _MOST_AHEAD = 2, 16  # pieces that come while one is read: two, and more of small ones
 _BYTES_AHEAD = 64 << 20
 _TURNS = 48  # calls after which a piece is not read any more by a loader's batches on their way
+_SURE = 16  # calls of the last five batches, which are probably still read
 _REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
 _FEW_TURNS = 4  # of who reads at once, such as torch's workers
 
@@ -180,21 +181,22 @@ class RemoteShards(TFRecordIndex):
     def _bring(self, wanted: list[int], wait: bool) -> bool:
         here = self._of_process()
         with here.lock:
-            here.turn += 1
             self._begin(here, [p for p in wanted if p not in here.held and p not in here.coming])
-            coming = {id(one): one for piece in wanted if (one := here.coming.get(piece))}
-            for one in coming.values():
+            these = set(wanted)  # and what was begun ahead is held first: else it gives way to what begins now.
+            coming = {piece: one for piece, one in here.coming.items() if piece in these}
+            for one in dict.fromkeys(coming.values()):
                 one.start()  # all at a time
-        if not wait and not all(one.downloads.arrived() for one in coming.values()):
+        if not wait and not all(one.downloads.arrived() for one in dict.fromkeys(coming.values())):
             return False
         try:
-            for piece in wanted:
+            for piece in coming:
                 self._hold(here, piece, wanted)
         except errors.GofastError:
             if wait:
                 raise
             return False
         with here.lock:
+            here.turn += 1
             for piece in wanted:
                 if piece in here.held:  # else another thread needed its room
                     here.held[piece] = here.held.pop(piece)[0], here.turn
@@ -297,10 +299,11 @@ class RemoteShards(TFRecordIndex):
 
     def _let_go(self, here: PiecesHere) -> None:
         """Lets go of pieces that were not asked for lately, or are too much: others may need their room."""
-        turns, share = (_FEW_TURNS, 32) if here.order is None else (_TURNS, 4)
+        sure, turns, share = (0, _FEW_TURNS, 32) if here.order is None else (_SURE, _TURNS, 4)
         over = sum(map(self._pieces.size, here.held)) - self._budget.limit // share
         for piece, (download, turn) in [*here.held.items()]:  # the oldest first
-            if turn == here.turn or (turn >= here.turn - turns and over <= 0):
+            age = here.turn - turn
+            if age <= sure or (age <= turns and over <= 0):
                 break
             over -= self._pieces.size(piece)
             if here.order is not None and here.last[piece] < here.newest:
