@@ -139,7 +139,7 @@ class Downloads:
         self._spans = [None] * len(self._urls) if spans is None else spans
         self._known = {url: state for url, state in (known or {}).items() if state}  # by a listing
         self._cache = DownloadCache(budget or DownloadBudget.of())
-        self._native = {url: remote_file(url) for url in self._urls if url.startswith(NATIVE)}
+        self._native = {url: remote_file(url) for url in dict.fromkeys(self._urls) if url.startswith(NATIVE)}
         self._asked = [url for url in self._native if url not in self._known]
         self._probe = probe.begin([self._native[url] for url in self._asked], None) if self._asked else None
         self._wanted: list[_Wanted] | None = None

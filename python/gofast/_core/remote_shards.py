@@ -37,9 +37,9 @@ from .warn import warn
 _AHEAD, _MOST_AHEAD = 2, 16  # pieces that come while one is read: two, and more of small ones
 _BYTES_AHEAD = 64 << 20
 _TURNS = 48  # calls after which a piece is not read any more by a loader's batches on their way
-_SURE = 16  # calls of the last five batches, which are probably still read
-_REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
+_SURE = 16  # the last calls, of five batches, which are probably still read
 _FEW_TURNS = 4  # of who reads at once, such as torch's workers
+_REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
 
 
 class RemoteShards(TFRecordIndex):
@@ -170,7 +170,7 @@ class RemoteShards(TFRecordIndex):
         shards = f"{many(len(self._urls), 'shard')} on a server ({size(total)})"
         if pieces == len(self._urls):
             return f"{shards}, {len(here)} of them here ({size(kept)})"
-        more = f"more than half of the limit, {size(self._budget.limit)}"
+        more = f"they are more than half of the limit, {size(self._budget.limit)}"
         return f"{shards} in {pieces} pieces, {len(here)} of them here ({size(kept)}): {more}"
 
     def _of_process(self) -> PiecesHere:
@@ -182,7 +182,7 @@ class RemoteShards(TFRecordIndex):
         here = self._of_process()
         with here.lock:
             self._begin(here, [p for p in wanted if p not in here.held and p not in here.coming])
-            these = set(wanted)  # and what was begun ahead is held first: else it gives way to what begins now.
+            these = set(wanted)  # what was begun ahead is held first: else it gives way to the others
             coming = {piece: one for piece, one in here.coming.items() if piece in these}
             for one in dict.fromkeys(coming.values()):
                 one.start()  # all at a time
@@ -246,26 +246,29 @@ class RemoteShards(TFRecordIndex):
                     if not here.give_way(wanted):
                         raise
                     coming.downloads = self._download(here, coming.pieces)
-            for piece, path in zip(coming.pieces, paths, strict=True):
-                each.append(self._download(here, [piece]))
-                each[-1].result()  # it is there: from now on it can be let go by itself
+            # They are there: from now on each can be let go by itself.
+            several = len(coming.pieces) > 1
+            each += (self._download(here, [p]) if several else coming.downloads for p in coming.pieces)
+            for piece, path, one in zip(coming.pieces, paths, each, strict=True):
+                one.result()
                 if piece not in self._checked:
                     self._check(piece, path)
             with here.lock, deferred():
                 for piece, one in zip(coming.pieces, each, strict=True):
                     here.held[piece] = one, here.turn
                     del here.coming[piece]
+                if several:
+                    coming.downloads.release()
                 each.clear()
         except BaseException as error:
             with here.lock, deferred():
-                for piece in coming.pieces:
-                    here.coming.pop(piece, None)
-                for one in each:
-                    one.release()
+                if here.coming.get(coming.pieces[0]) is coming:
+                    for piece in coming.pieces:
+                        del here.coming[piece]
+                    for one in [coming.downloads, *each]:
+                        one.release()
             if len(coming.pieces) == 1 or not isinstance(error, errors.GofastError):
                 raise
-        finally:
-            coming.downloads.release()
 
     def _check(self, piece: int, path: str) -> None:
         """Reads the headers of its members: 2 us each."""

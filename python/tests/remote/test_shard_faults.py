@@ -64,7 +64,7 @@ def test_explain_says_where_the_shards_are(web: Served, out: Path, monkeypatch: 
     assert line(loader) == f"{told}, 1 of them here ({first})"
     assert not [name for name, *_ in gofast.explain(local(out)).lines if name == "shards"]
     monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", "200kB")
-    said = f"{told} in 90 pieces, 0 of them here (0 B): more than half of the limit, 200.0 kB"
+    said = f"{told} in 90 pieces, 0 of them here (0 B): they are more than half of the limit, 200.0 kB"
     assert line(remote(web, out)) == said
 
 
