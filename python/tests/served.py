@@ -14,14 +14,15 @@ Spoil = Callable[[http.server.BaseHTTPRequestHandler, int], bool]
 
 
 class Served:
-    """The server: `files` by name, which may change; `whole` counts answers of more than a byte, by name.
+    """The server: `files` by name, which may change. By name, `whole` counts answers of more than a byte, and
+    `sent` their bytes.
 
     A function `spoil` is called with each request, and the number of those for the name: whether it answered.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
-        self.asked, self.whole = Counter[str](), Counter[str]()
+        self.asked, self.whole, self.sent = Counter[str](), Counter[str](), Counter[str]()
         self.spoil: Spoil | None = None
         self.lock = threading.Lock()
         self.url = ""
@@ -52,6 +53,7 @@ class Served:
         )
         with self.lock:
             self.whole[name] += last > first
+            self.sent[name] += last + 1 - first
         request.send_response(206 if found else 200)
         if found:
             request.send_header("Content-Range", f"bytes {first}-{last}/{len(content)}")

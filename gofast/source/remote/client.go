@@ -198,8 +198,19 @@ func (c *client) ask(ctx context.Context, f *File, what call, read func(*http.Re
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
 		return passing{f.errorf(errs.ErrRead, "the server says %s", f.status(answer)), time.Duration(min(max(seconds, 0), 60)) * time.Second}
 	default:
-		return f.errorf(errs.ErrRead, "the server says %s", f.status(answer))
+		return f.errorf(errs.ErrRead, "the server says %s%s", f.status(answer), f.asWhom(code))
 	}
+}
+
+// asWhom is what to look at when S3 refuses to answer.
+func (f *File) asWhom(code int) string {
+	switch {
+	case code != http.StatusForbidden || !strings.HasPrefix(f.URL, "s3://"):
+		return ""
+	case f.S3.Key == "":
+		return ", asked without credentials: none were found"
+	}
+	return ", asked with the credentials that were found"
 }
 
 func (f *File) changed(more string) *errs.Error {

@@ -28,10 +28,12 @@ type State struct {
 // unknown says that nobody sees whether two answers are of the same file: all of it must come in one.
 func (s State) unknown() bool { return s.Tag == "" && s.Modified == "" }
 
-// Target is a file, and where it is to lie.
+// Target is a file, or a part of it, and where that is to lie.
 type Target struct {
 	File  `json:"file"`
 	State `json:"state"`
+	From  int64  `json:"begin"` // the bytes from..to-1; all of them, if the state is Whole
+	To    int64  `json:"end"`
 	Part  string `json:"part"` // exists; it is written to
 	Path  string `json:"path"` // what the part is called when it is complete
 	Read  bool   `json:"read"` // its part is read while it comes
@@ -105,18 +107,18 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 			return err
 		}
 		defer d.file.Close()
-		for from, step := int64(0), int64(0); from < t.Size; from += step {
+		for from, step := t.From, int64(0); from < t.To; from += step {
 			switch step = pieceSize; {
 			case t.Whole:
 				step = t.Size
 			case read && from < inFlight*firstSize:
 				step = firstSize
 			}
-			pieces = append(pieces, piece{d, from, min(from+step, t.Size)})
+			pieces = append(pieces, piece{d, from, min(from+step, t.To)})
 			d.left.Add(1)
 		}
-		total += t.Size
-		if t.Size == 0 {
+		total += t.To - t.From
+		if t.To == t.From {
 			if err := d.finish(); err != nil {
 				return err
 			}
@@ -138,7 +140,7 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 			for f := pieces[first]; came[first] == f.to-f.from && int(first) < len(pieces)-1; f = pieces[first] {
 				first++
 			}
-			c.Progress(pieces[first].from+came[first], total)
+			c.Progress(pieces[first].from-p.of.From+came[first], total)
 		})
 		if err == nil && p.of.left.Add(-1) == 0 {
 			err = p.of.finish()
@@ -161,7 +163,7 @@ type piece struct {
 func begin(t *Target, create int) (*download, error) {
 	file, err := os.OpenFile(t.Part, os.O_WRONLY|create, 0o666)
 	if err == nil {
-		err = file.Truncate(t.Size)
+		err = file.Truncate(t.To - t.From)
 	}
 	if err != nil {
 		return nil, t.unwritten(err)
@@ -213,7 +215,7 @@ func (c *client) bring(ctx context.Context, p piece, came func(int)) error {
 			}
 			for at < p.to {
 				n, err := body.Read(buffer[:min(int64(len(buffer)), p.to-at)])
-				if _, failed := d.file.WriteAt(buffer[:n], at); failed != nil {
+				if _, failed := d.file.WriteAt(buffer[:n], at-d.From); failed != nil {
 					return d.unwritten(failed)
 				}
 				at += int64(n)
@@ -227,7 +229,7 @@ func (c *client) bring(ctx context.Context, p piece, came func(int)) error {
 		return at - before, err
 	})
 	// The disk begins now: finish waits for little. Where it cannot, finish waits for all.
-	_ = unix.SyncFileRange(int(d.file.Fd()), p.from, p.to-p.from, unix.SYNC_FILE_RANGE_WRITE)
+	_ = unix.SyncFileRange(int(d.file.Fd()), p.from-d.From, p.to-p.from, unix.SYNC_FILE_RANGE_WRITE)
 	var own *errs.Error
 	if errors.As(err, &own) && own.Offset == errs.None && own.Path == d.Name() {
 		own.AtOffset(at)

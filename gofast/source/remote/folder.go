@@ -35,7 +35,7 @@ func DownloadFolder(ctx context.Context, f *Folder, options Options) error {
 	came := func(n int) { c.Progress(done.Add(int64(n)), total) }
 	return each(ctx, c.flight, len(f.Objects), func(ctx context.Context, i int) error {
 		o := f.Objects[i]
-		t := &Target{File: File{URL: f.URL + o.Key, Proxy: f.Proxy, S3: f.S3}, State: State{Size: o.Size, Tag: o.Tag}}
+		t := &Target{File: File{URL: f.URL + o.Key, Proxy: f.Proxy, S3: f.S3}, State: State{Size: o.Size, Tag: o.Tag}, To: o.Size}
 		t.region.Store(f.region.Load())
 		t.Path = filepath.Join(f.Folder, o.Key)
 		t.Part = t.Path + ".part"

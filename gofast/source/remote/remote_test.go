@@ -50,7 +50,7 @@ func fetch(t *testing.T, url string, options Options) ([]byte, error) {
 	if err := os.WriteFile(part, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	target := &Target{File: File{URL: url}, State: states[0], Part: part, Path: strings.TrimSuffix(part, ".part")}
+	target := &Target{File: File{URL: url}, State: states[0], To: states[0].Size, Part: part, Path: strings.TrimSuffix(part, ".part")}
 	if err := Download(t.Context(), []*Target{target}, options); err != nil {
 		if _, there := os.Stat(target.Path); there == nil {
 			t.Error("a file that failed has its name")
@@ -343,7 +343,7 @@ func TestProgressOfWhatIsRead(t *testing.T) {
 	if err := os.WriteFile(part, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	target := &Target{File: File{URL: s.URL}, State: State{Size: int64(len(content)), Tag: `"one"`}, Part: part, Path: part + "x", Read: true}
+	target := &Target{File: File{URL: s.URL}, State: State{Size: int64(len(content)), Tag: `"one"`}, To: int64(len(content)), Part: part, Path: part + "x", Read: true}
 	var calls int64
 	err := Download(t.Context(), []*Target{target}, Options{Progress: func(done, total int64) {
 		if calls++; done == 0 && calls == 2*firstSize/bufferSize {
@@ -356,5 +356,73 @@ func TestProgressOfWhatIsRead(t *testing.T) {
 	}})
 	if err != nil || calls < 3 {
 		t.Fatal(err, calls)
+	}
+}
+
+// A part of a file is asked for by ranges of it alone, and is its bytes also where a server sends all of them.
+func TestPartsOfAFile(t *testing.T) {
+	content := photograph(2*pieceSize + 5)
+	from, to := int64(4321), int64(pieceSize+9000)
+	for name, spoil := range map[string]func(w http.ResponseWriter, r *http.Request, n int64) bool{
+		"ranges": func(w http.ResponseWriter, r *http.Request, n int64) bool {
+			var first, last int64
+			if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last); err != nil || first < from || last >= to {
+				t.Errorf("asked for %q", r.Header.Get("Range"))
+			}
+			if r.Header.Get("If-Match") != `"one"` {
+				t.Error("any file will do")
+			}
+			return false
+		},
+		"cut": func(w http.ResponseWriter, r *http.Request, n int64) bool {
+			if n == 1 {
+				cut(content, 206, int(from), int(from)+pieceSize, 100)(w)
+			}
+			return false
+		},
+		"200 for 206": func(w http.ResponseWriter, r *http.Request, n int64) bool {
+			r.Header.Del("Range")
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := server(t, content, spoil)
+			part := filepath.Join(t.TempDir(), "x.part")
+			if err := os.WriteFile(part, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			target := &Target{File: File{URL: s.URL}, State: State{Size: int64(len(content)), Tag: `"one"`}, From: from, To: to, Part: part, Path: part + "x"}
+			last := int64(0)
+			err := Download(t.Context(), []*Target{target}, Options{flight: 1, Pause: time.Millisecond, Progress: func(done, total int64) {
+				if last = done; total != to-from {
+					t.Errorf("%d bytes of a part of %d", total, to-from)
+				}
+			}})
+			if err != nil || last != to-from {
+				t.Fatal(err, last)
+			}
+			if made, err := os.ReadFile(target.Path); err != nil || !bytes.Equal(made, content[from:to]) {
+				t.Errorf("%d bytes, %v", len(made), err)
+			}
+		})
+	}
+}
+
+// Who is refused by S3 reads whose credentials were asked with, and none of them.
+func TestRefusalsSpeakOfCredentials(t *testing.T) {
+	s, _ := server(t, nil, func(w http.ResponseWriter, _ *http.Request, _ int64) bool {
+		w.WriteHeader(403)
+		_, _ = w.Write([]byte("<Error><Code>AccessDenied</Code></Error>"))
+		return true
+	})
+	for key, want := range map[string]string{"": "without credentials", "AKIA": "with the credentials"} {
+		file := &File{URL: "s3://bkt/x.tar", S3: S3{Endpoint: s.URL, Key: key, Secret: "hidden", Region: "x"}}
+		_, err := Probe(t.Context(), []*File{file}, Options{})
+		if !errors.Is(err, errs.ErrRead) || !strings.Contains(err.Error(), "403 Forbidden (AccessDenied), asked "+want) {
+			t.Errorf("%v", err)
+		}
+		if strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "AKIA") {
+			t.Errorf("it has the key: %v", err)
+		}
 	}
 }

@@ -29,13 +29,16 @@ from typing import NamedTuple
 from .. import errors
 from .atomic_files import locked_now, writing
 from .cache_folder import user_cache
+from .remote_operations import RemoteState
 from .shown_urls import shown
 from .units import bytes_of, exact
 
 DEFAULT_LIMIT = "50GB"
+Span = tuple[int, int]  # where a part of a file begins and ends
 _FOLDER, _LIMIT = "GOFAST_DOWNLOADS", "GOFAST_DOWNLOADS_LIMIT"  # for spawned workers, too
 _NAME = re.compile(r"[0-9a-f]{32}-")
 _SINCE = float(os.environ.setdefault("GOFAST_DOWNLOADS_SINCE", repr(time.time())))  # or a parent's
+_START = os.urandom(8).hex()  # the version, for this process and its forks, of what has none
 _USES = 1 << 16  # times in the file of locks
 FOLDER_SIZE = ".size"  # a file in a folder of downloads, as long as they are together, and empty
 _PATIENCE = 60  # seconds for which a download may write nothing
@@ -98,6 +101,12 @@ def file_name(url: str, *state: object) -> str:
     digest = hashlib.blake2b(json.dumps([url, *map(str, state)]).encode(), digest_size=16).hexdigest()
     base = shown(url).rstrip("/").rpartition("/")[2]
     return f"{digest}-{re.sub('[^A-Za-z0-9._-]', '_', base)[-100:]}"
+
+
+def kept_name(url: str, state: RemoteState, span: Span) -> str:
+    """What a file of the core's servers, or a part of it, is called."""
+    part = span if span != (0, state["size"]) else ()
+    return file_name(url, state["size"], state["tag"] or state["modified"] or _START, *part)
 
 
 class DownloadCache:

@@ -11,14 +11,14 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .. import errors
 from .atomic_files import locked_now, writing
 from .braces import braces
 from .coming_file import ComingFile
-from .download_cache import DownloadBudget, DownloadCache, file_name
+from .download_cache import DownloadBudget, DownloadCache, Span, file_name, kept_name
 from .operation import Begun
 from .progress import Progress
 from .remote_access import NATIVE, fsspec_of, normal, remote_file
@@ -32,7 +32,6 @@ from .units import many
 _MANY = 1000  # objects of a bucket: more are one download, if they have
 _SMALL = 1 << 20  # bytes at most in the mean: of larger ones, other lists may use the same
 _TOGETHER = 64  # files, of which each has two descriptors
-_START = os.urandom(8).hex()  # the version, for this process and its forks, of what has none
 _WAIT = 0.05  # seconds between looks at what another process downloads
 
 
@@ -84,12 +83,18 @@ def _together(known: Known) -> dict[str, str]:
 
 
 class _Wanted(NamedTuple):
-    """A state of a file."""
+    """A state of a file, or a part of it."""
 
     url: str
     file: RemoteFile | None  # None: fsspec brings it
     state: RemoteState
     name: str
+    span: Span
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.span[1] - self.span[0]
 
 
 _living: weakref.WeakSet[Downloads] = weakref.WeakSet()
@@ -111,6 +116,7 @@ class Downloads:
     Args:
         epoch: when an epoch began in which each file is read once; 0.0: nobody knows.
         read: it is one file, for `open`.
+        spans: of each URL the part that is asked for, of a file whose state is known; None: all of it.
 
     Attributes:
         begun: what brings them now.
@@ -126,12 +132,14 @@ class Downloads:
         epoch: float = 0.0,
         known: Known | None = None,
         read: bool = False,
+        spans: Sequence[Span] | None = None,
     ) -> None:
         self._epoch, self._read = epoch, read
         self._urls = [normal(url) for url in urls]
+        self._spans = [None] * len(self._urls) if spans is None else spans
         self._known = {url: state for url, state in (known or {}).items() if state}  # by a listing
         self._cache = DownloadCache(budget or DownloadBudget.of())
-        self._native = {url: remote_file(url) for url in self._urls if url.startswith(NATIVE)}
+        self._native = {url: remote_file(url) for url in dict.fromkeys(self._urls) if url.startswith(NATIVE)}
         self._asked = [url for url in self._native if url not in self._known]
         self._probe = probe.begin([self._native[url] for url in self._asked], None) if self._asked else None
         self._wanted: list[_Wanted] | None = None
@@ -271,7 +279,8 @@ class Downloads:
         if self._wanted is None:
             probed = self._probe.result() if self._probe else ()
             states = self._known | dict(zip(self._asked, probed, strict=True))
-            found = [_found(url, self._native.get(url), states.get(url)) for url in self._urls]
+            asked = zip(self._urls, self._spans, strict=True)
+            found = [_found(url, self._native.get(url), states.get(url), span) for url, span in asked]
             self._probe = None
             self._cache.check(self._urls[0], _bytes(found))
             self._wanted = found
@@ -298,7 +307,7 @@ class Downloads:
             self._mine[wanted.name] = wanted, fd
             if os.path.isfile(path):  # meanwhile
                 self._drop(wanted)
-        asked = [(one.url, fd, one.state["size"]) for one, fd in self._mine.values()]
+        asked = [(one.url, fd, one.size) for one, fd in self._mine.values()]
         fit = 0
         try:
             fit = self._cache.reserve(asked, ahead, self._epoch) if asked else 0
@@ -314,7 +323,15 @@ class Downloads:
 
     def _target(self, wanted: _Wanted, file: RemoteFile) -> RemoteTarget:
         path = self._cache.path(wanted.name)
-        return {"file": file, "state": wanted.state, "part": path + ".part", "path": path, "read": self._read}
+        return {
+            "file": file,
+            "state": wanted.state,
+            "begin": wanted.span[0],
+            "end": wanted.span[1],
+            "part": path + ".part",
+            "path": path,
+            "read": self._read,
+        }
 
     def _finish(self, label: str | None) -> None:
         if self.begun is not None:
@@ -331,7 +348,7 @@ class Downloads:
 
 
 def _bytes(files: Iterable[_Wanted]) -> int:
-    return sum({one.name: one.state["size"] for one in files}.values())
+    return sum({one.name: one.size for one in files}.values())
 
 
 def _is_known(state: RemoteState) -> bool:
@@ -349,14 +366,10 @@ def _dropped(part: str, fd: int) -> None:
     os.close(fd)
 
 
-def kept_name(url: str, state: RemoteState) -> str:
-    """What a file of the core's servers is called among the downloads."""
-    return file_name(url, state["size"], state["tag"] or state["modified"] or _START)
-
-
-def _found(url: str, file: RemoteFile | None, state: RemoteState | None) -> _Wanted:
+def _found(url: str, file: RemoteFile | None, state: RemoteState | None, span: Span | None) -> _Wanted:
     if file is not None and state is not None:
-        return _Wanted(url, file, state, kept_name(url, state))
+        span = span or (0, state["size"])
+        return _Wanted(url, file, state, kept_name(url, state, span), span)
     with fsspec_of(url) as (system, path):
         size = system.info(path)["size"]
         if size is None:
@@ -368,7 +381,7 @@ def _found(url: str, file: RemoteFile | None, state: RemoteState | None) -> _Wan
             "whole": True,
             "told": "",
         }
-    return _Wanted(url, None, known, file_name(url, known["size"], known["tag"]))
+    return _Wanted(url, None, known, file_name(url, known["size"], known["tag"]), (0, known["size"]))
 
 
 def _get(wanted: _Wanted, path: str) -> None:

@@ -38,10 +38,12 @@ class RemoteState(TypedDict):
 
 
 class RemoteTarget(TypedDict):
-    """A file, and where it is to lie; see remote.Target."""
+    """A file or a part of it, and where that is to lie; see remote.Target."""
 
     file: RemoteFile
     state: RemoteState
+    begin: int
+    end: int
     part: str
     path: str
     read: bool

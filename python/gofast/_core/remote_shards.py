@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
-import threading
 import time
-import weakref
 from collections.abc import Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
@@ -15,59 +15,44 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import errors
+from . import tfrecord_operations
 from .arguments import several
 from .braces import braces, index_name
-from .download_cache import DownloadBudget, DownloadCache
+from .download_cache import DownloadBudget, DownloadCache, kept_name
+from .pieces_here import ComingPieces, PiecesHere
 from .remote_access import NATIVE, normal, remote_file
-from .remote_files import Downloads, kept_name
+from .remote_files import Downloads
 from .remote_listings import Known, url_files
 from .remote_operations import RemoteState, probe
-from .shard_index import content_of, index_of, joined, read_index
+from .shard_index import content_of, joined, read_index
+from .shard_pieces import ShardPieces, cut, is_of
 from .shown_urls import is_url, shown
+from .signals import deferred
 from .stamp import Stamp
 from .tfrecord_index import RecordsOptions, TFRecordIndex
 from .tfrecord_operations import RecordsMade
-from .units import many
+from .units import many, size
 from .warn import warn
 
-_AHEAD, _MOST_AHEAD = 2, 16  # shards that come while one is read: two, and more of small ones
+_AHEAD, _MOST_AHEAD = 2, 16  # pieces that come while one is read: two, and more of small ones
 _BYTES_AHEAD = 64 << 20
-_TURNS = 48  # calls after which a shard is not read any more by a loader's batches on their way
+_TURNS = 48  # calls after which a piece is not read any more by a loader's batches on their way
+_SURE = 16  # the last calls, of five batches, which are probably still read
 _FEW_TURNS = 4  # of who reads at once, such as torch's workers
-
-
-class _Here:
-    """What this process has of the shards, and which come next.
-
-    Attributes:
-        held: shards that are there, and the call that asked for each last; the next ones are `coming`.
-        order: shards by their first samples of the epoch; None: nobody knows.
-        first, last: where the epoch's first and last sample of each shard lies.
-        newest: where the first one lies of the shard that was asked for and begins last.
-    """
-
-    def __init__(self) -> None:
-        self.pid, self.lock = os.getpid(), threading.RLock()
-        self.held: dict[int, tuple[Downloads, int]] = {}
-        self.coming: dict[int, Downloads] = {}
-        self.turn, self.epoch, self.newest = 0, 0.0, -1
-        self.order: list[int] | None = None
-        self.first = self.last = np.zeros(0, np.int64)
-        _every.add(self)
-
-
-_every: weakref.WeakSet[_Here] = weakref.WeakSet()
+_REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
 
 
 class RemoteShards(TFRecordIndex):
     """Records of tar files on a server, by number, of which only the indexes are here.
 
-    Each process downloads what it needs. What is downloaded is the same file for all of them.
+    Each process downloads what it needs, whole shards or pieces of them. What is downloaded is the same file
+    for all of them.
 
     Args:
         urls: of the shards.
         states: what their server says of them.
         told: what their indexes have.
+        pieces: what comes at a time. Places of records are in these.
     """
 
     def __init__(
@@ -79,13 +64,16 @@ class RemoteShards(TFRecordIndex):
         states: Sequence[RemoteState],
         told: Sequence[str],
         budget: DownloadBudget,
+        pieces: ShardPieces,
     ) -> None:
         super().__init__(fd, schema, asked)
         self._urls, self._states, self.told, self._budget = urls, states, told, budget
+        self._pieces = pieces
         self.names = [*map(shown, urls)]
+        self._stamps = self._stamps[:1] * len(asked.paths)  # each when it is read
         self._fit = sum(state["size"] for state in states) <= budget.limit // 2
-        self._checked: set[int] = set()  # shards whose indexes are known to be theirs
-        self._here = _Here()
+        self._checked: set[int] = set()  # pieces that are known to have what the indexes say
+        self._here = PiecesHere()
 
     @classmethod
     def of(cls, paths: Any, features: Sequence[str], label: str) -> RemoteShards | None:
@@ -108,7 +96,7 @@ class RemoteShards(TFRecordIndex):
                 urls += matching
         try:
             probe([remote_file(index_name(urls[0]))])
-        except (errors.NotFoundError, errors.ReadError):  # S3 says 403 where nobody may list what is there
+        except (errors.NotFoundError, errors.ReadError):
             return None
         asked = [url for url, state in known.items() if state is None]
         looking = f"looking at {many(len(asked), 'file')}"
@@ -116,6 +104,7 @@ class RemoteShards(TFRecordIndex):
         states = [state for url in urls if (state := known[url])]
         if not all(state["tag"] or state["modified"] for state in states):
             return None  # nobody would see that it is another file when it comes again, or to another process
+        budget = DownloadBudget.of()
         indexes = Downloads(map(index_name, urls))
         try:
             local = indexes.result(show=True)
@@ -123,22 +112,27 @@ class RemoteShards(TFRecordIndex):
                 read_index(path, state["size"], state["tag"])
                 for path, state in zip(local, states, strict=True)
             ]
-            made = joined(parts, features)
-        except (errors.NotFoundError, errors.ChangedError, errors.DamagedError) as error:
+            pieces = cut(parts, states, budget.limit)
+            made = joined(parts, features, pieces)
+        except (errors.NotFoundError, errors.ReadError, errors.ChangedError, errors.DamagedError) as error:
+            if isinstance(error, errors.ReadError) and _REFUSED not in str(error):
+                raise  # the server may have it, and all shards are much to download instead
             said = "without the index of each shard all are downloaded first: gofast shard writes them"
             warn(f"{error}: {said}", once=f"indexes of {urls[0]}")
             return None
         if any(c["kind"] == ("byte" if c["name"] == label else "int") for c in made["columns"]):
             os.close(made["fd"])
             return None  # texts that are numbers, or the reverse: they lie in the shards
-        budget = DownloadBudget.of()
         cache = DownloadCache(budget)
-        at = [cache.path(kept_name(url, state)) for url, state in zip(urls, states, strict=True)]
+        at = [
+            cache.path(kept_name(urls[shard], states[shard], pieces.span(piece)))
+            for piece, shard in enumerate(pieces.shards.tolist())
+        ]
         options = RecordsOptions(at, [*features], "", None, "tar", label)
-        return cls(made["fd"], made, options, urls, states, [*map(content_of, parts)], budget)
+        return cls(made["fd"], made, options, urls, states, [*map(content_of, parts)], budget, pieces)
 
     def fetch(self, samples: npt.NDArray[np.int64], wait: bool = True) -> bool:
-        """Downloads the shards of samples, and keeps them while batches of theirs are made.
+        """Downloads the pieces of samples, and keeps them while batches of theirs are made.
 
         Args:
             wait: until they are there. Else they may be on their way, and what goes wrong is for who waits.
@@ -151,147 +145,192 @@ class RemoteShards(TFRecordIndex):
             LimitError: they do not fit into the budget together.
             GofastError: as of `Downloads.result`.
         """
-        files = np.unique(np.searchsorted(self._ends, samples, "right")).tolist()
-        return self._bring(files, wait) if files else True
+        wanted = np.unique(self._pieces.of(samples)).tolist()
+        return self._bring(wanted, wait) if wanted else True
 
     def expect(self, samples: npt.NDArray[np.int64]) -> None:
-        """An epoch begins, of these samples in their order: their shards come before they are asked for."""
-        files = np.searchsorted(self._ends, samples, "right")
-        here, shards, count = self._of_process(), len(self._urls), len(files)
+        """An epoch begins, of these samples in their order: their pieces come before they are asked for."""
+        pieces = self._pieces.of(samples)
+        here, all_, count = self._of_process(), len(self._pieces.ends), len(pieces)
         with here.lock:
-            here.first, here.last = np.full(shards, count), np.full(shards, -1)
-            here.first[files[::-1]] = np.arange(count - 1, -1, -1)  # of several, the last one stays
-            here.last[files] = np.arange(count)
+            here.first, here.last = np.full(all_, count), np.full(all_, -1)
+            here.first[pieces[::-1]] = np.arange(count - 1, -1, -1)  # of several, the last one stays
+            here.last[pieces] = np.arange(count)
             wanted = np.flatnonzero(here.last >= 0)
             here.order = wanted[np.argsort(here.first[wanted])].tolist()
             here.newest, here.epoch = -1, time.time()
 
-    def _of_process(self) -> _Here:
+    def explained(self) -> str:
+        """For gofast.explain: where the shards lie, and how much of them is here."""
+        pieces, there = len(self._pieces.ends), set[str]()
+        with contextlib.suppress(FileNotFoundError):  # the user has removed it
+            there.update(os.listdir(self._budget.folder))
+        here = [piece for piece, path in enumerate(self.asked.paths) if os.path.basename(path) in there]
+        kept, total = sum(map(self._pieces.size, here)), sum(state["size"] for state in self._states)
+        shards = f"{many(len(self._urls), 'shard')} on a server ({size(total)})"
+        if pieces == len(self._urls):
+            return f"{shards}, {len(here)} of them here ({size(kept)})"
+        more = f"they are more than half of the limit, {size(self._budget.limit)}"
+        return f"{shards} in {pieces} pieces, {len(here)} of them here ({size(kept)}): {more}"
+
+    def _of_process(self) -> PiecesHere:
         if self._here.pid != os.getpid():
-            self._here = _Here()
+            self._here = PiecesHere()
         return self._here
 
-    def _bring(self, files: list[int], wait: bool) -> bool:
+    def _bring(self, wanted: list[int], wait: bool) -> bool:
         here = self._of_process()
         with here.lock:
+            self._begin(here, [p for p in wanted if p not in here.held and p not in here.coming])
+            these = set(wanted)  # what was begun ahead is held first: else it gives way to the others
+            coming = {piece: one for piece, one in here.coming.items() if piece in these}
+            for one in dict.fromkeys(coming.values()):
+                one.start()  # all at a time
+        if not wait and not all(one.downloads.arrived() for one in dict.fromkeys(coming.values())):
+            return False
+        try:
+            for piece in coming:
+                self._hold(here, piece, wanted)
+        except errors.GofastError:
+            if wait:
+                raise
+            return False
+        with here.lock:
             here.turn += 1
-            missing = [file for file in files if file not in here.held]
-            for file in missing:
-                if file not in here.coming:
-                    here.coming[file] = self._download(here, file)
-                here.coming[file].start(wait=False)  # all at a time
-            if not wait and not all(here.coming[file].arrived() for file in missing):
-                return False
-            try:
-                for file in missing:
-                    self._hold(here, file, files)
-            except errors.GofastError:
-                if wait:
-                    raise
-                return False
-            for file in files:
-                here.held[file] = here.held[file][0], here.turn
+            for piece in wanted:
+                if piece in here.held:  # else another thread needed its room
+                    here.held[piece] = here.held.pop(piece)[0], here.turn
             if here.order is not None:
-                begun = (int(here.first[file]) for file in files if here.last[file] >= 0)
+                begun = (int(here.first[piece]) for piece in wanted if here.last[piece] >= 0)
                 here.newest = max(here.newest, *begun, -1)
                 self._go_on(here, here.order)
             if not self._fit:
                 self._let_go(here)
             return True
 
-    def _download(self, here: _Here, file: int) -> Downloads:
-        url = self._urls[file]
-        return Downloads([url], self._budget, here.epoch, {normal(url): self._states[file]})
+    def _begin(self, here: PiecesHere, pieces: Sequence[int]) -> ComingPieces | None:
+        """Pieces come together, once they are started."""
+        if not pieces:
+            return None
+        made = ComingPieces(pieces, self._download(here, pieces))
+        here.coming.update(dict.fromkeys(pieces, made))
+        return made
 
-    def _hold(self, here: _Here, file: int, wanted: list[int]) -> None:
-        """Waits for a shard, and sees that its index is its own."""
+    def _download(self, here: PiecesHere, pieces: Sequence[int]) -> Downloads:
+        shards = self._pieces.shards[[*pieces]].tolist()
+        urls, spans = [self._urls[shard] for shard in shards], [*map(self._pieces.span, pieces)]
+        known: Known = {normal(self._urls[shard]): self._states[shard] for shard in shards}
+        return Downloads(urls, self._budget, here.epoch, known, spans=spans)
+
+    def _hold(self, here: PiecesHere, piece: int, wanted: Sequence[int]) -> None:
+        """Waits for a piece, and sees that it has what the index says."""
+        while True:
+            with here.lock:
+                if piece in here.held:
+                    return
+                coming = here.coming.get(piece) or self._begin(here, [piece])
+            assert coming is not None
+            with coming.lock:
+                if here.coming.get(piece) is coming:
+                    self._hold_all(here, coming, wanted)
+
+    def _hold_all(self, here: PiecesHere, coming: ComingPieces, wanted: Sequence[int]) -> None:
+        """Waits for what comes together, for who has its lock. After an error, each comes by itself."""
+        each: list[Downloads] = []
         try:
             while True:
                 try:
-                    path = here.coming[file].result()[0]
+                    paths = coming.downloads.result()
                     break
                 except errors.LimitError:
-                    if not _give_way(here, wanted):
+                    if not here.give_way(wanted):
                         raise
-                    here.coming[file] = self._download(here, file)
-            if file not in self._checked:
-                self._check(file, path)
-        except BaseException:
-            here.coming.pop(file).release()
-            raise
-        here.held[file] = here.coming.pop(file), here.turn  # Ctrl-C between these releases it
+                    coming.downloads = self._download(here, coming.pieces)
+            # They are there: from now on each can be let go by itself.
+            several = len(coming.pieces) > 1
+            each += (self._download(here, [p]) if several else coming.downloads for p in coming.pieces)
+            for piece, path, one in zip(coming.pieces, paths, each, strict=True):
+                one.result()
+                if piece not in self._checked:
+                    self._check(piece, path)
+            with here.lock, deferred():
+                for piece, one in zip(coming.pieces, each, strict=True):
+                    here.held[piece] = one, here.turn
+                    del here.coming[piece]
+                if several:
+                    coming.downloads.release()
+                each.clear()
+        except BaseException as error:
+            with here.lock, deferred():
+                if here.coming.get(coming.pieces[0]) is coming:
+                    for piece in coming.pieces:
+                        del here.coming[piece]
+                    for one in [coming.downloads, *each]:
+                        one.release()
+            if len(coming.pieces) == 1 or not isinstance(error, errors.GofastError):
+                raise
 
-    def _check(self, file: int, path: str) -> None:
-        """Reads the shard's headers: 2 us a member."""
-        if content_of(index_of(path)) != self.told[file]:
-            name = shown(index_name(self._urls[file]))
-            said = f"{self.names[file]}: it is not the file that {name} is of: write both anew"
-            raise errors.ChangedError(said).at(path=self.names[file])
-        self._checked.add(file)
+    def _check(self, piece: int, path: str) -> None:
+        """Reads the headers of its members: 2 us each."""
+        shard, (begin, end) = int(self._pieces.shards[piece]), self._pieces.span(piece)
+        length = self._states[shard]["size"]
+        asked = self.asked._replace(paths=[path], partial=end < length)  # a long name may be cut
+        made = tfrecord_operations.index(asked.request(""))
+        found = TFRecordIndex(made["fd"], made, asked)
+        told = self._schema["files"][shard]["features"]
+        if not is_of(found, self.columns, self._pieces, piece, length) or (
+            begin == 0 and made["files"][0]["features"] != told
+        ):
+            name = shown(index_name(self._urls[shard]))
+            said = f"{self.names[shard]}: it is not the file that {name} is of: write both anew"
+            raise errors.ChangedError(said).at(path=self.names[shard])
+        self._checked.add(piece)
 
-    def _go_on(self, here: _Here, order: list[int]) -> None:
-        """Begins to bring the next shards of the epoch."""
+    def _go_on(self, here: PiecesHere, order: list[int]) -> None:
+        """Begins to bring the next pieces of the epoch."""
         begun = int(np.searchsorted(here.first[order], here.newest, "right"))
-        size = 0
-        for number, file in enumerate(order[begun : begun + _MOST_AHEAD]):
-            if number >= _AHEAD and size > _BYTES_AHEAD:
+        ahead = 0
+        for number, piece in enumerate(order[begun : begun + _MOST_AHEAD]):
+            if number >= _AHEAD and ahead > _BYTES_AHEAD:
                 break
-            size += self._states[file]["size"]
-            if file not in here.held and file not in here.coming:
-                download = self._download(here, file)
+            ahead += self._pieces.size(piece)
+            if piece not in here.held and piece not in here.coming:
+                download = self._download(here, [piece])
                 if not download.start(wait=False):
                     break  # a later one would take the room of this
-                here.coming[file] = download
+                here.coming[piece] = ComingPieces([piece], download)
 
-    def _let_go(self, here: _Here) -> None:
-        """Lets go of shards that were not asked for lately: others may need their room."""
-        recent = here.turn - (_FEW_TURNS if here.order is None else _TURNS)
-        for file, (download, turn) in [*here.held.items()]:
-            if turn < recent:
-                if here.order is not None and here.last[file] < here.newest:
-                    download.used()  # and the epoch does not come back to it
-                del here.held[file]
-                download.release()
+    def _let_go(self, here: PiecesHere) -> None:
+        """Lets go of pieces that were not asked for lately, or are too much: others may need their room."""
+        sure, turns, share = (0, _FEW_TURNS, 32) if here.order is None else (_SURE, _TURNS, 4)
+        over = sum(map(self._pieces.size, here.held)) - self._budget.limit // share
+        for piece, (download, turn) in [*here.held.items()]:  # the oldest first
+            age = here.turn - turn
+            if age <= sure or (age <= turns and over <= 0):
+                break
+            over -= self._pieces.size(piece)
+            if here.order is not None and here.last[piece] < here.newest:
+                download.used()  # and the epoch does not come back to it
+            del here.held[piece]
+            download.release()
 
     def _on_disk(self, file: int, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
         self._bring([file], True)
         self._stamps[file] = Stamp.of(os.stat(self.asked.paths[file]))
         return super()._on_disk(file, places)
 
+    def _digest(self) -> str:
+        return hashlib.blake2b("\n".join(self.told).encode(), digest_size=16).hexdigest()
+
     def __reduce__(self) -> tuple[Any, ...]:
         if get_spawning_popen() is not None:
-            more = self._urls, self._states, self.told, self._budget
+            more = self._urls, self._states, self.told, self._budget, self._pieces
             return _handed, (DupFd(self._fd), self._schema, self.asked, *more)
         return _again, (self._urls, self.asked.features, self.asked.label, self._digest())
 
 
 def _may_be(given: Any) -> bool:
     return is_url(given) and normal(given).startswith(NATIVE) and "?" not in given and given[-1:] != "/"
-
-
-def _give_way(here: _Here, wanted: list[int]) -> bool:
-    """Lets go of shards that are not wanted now, or of those of other datasets; whether there was one."""
-    if _let_go_of_all(here, wanted):
-        return True
-    gone = 0
-    for other in [*_every]:
-        # Not of one that a thread waits for; nor of the parent's, whose locks are in any state.
-        if other is not here and other.pid == here.pid and other.lock.acquire(blocking=False):
-            try:
-                gone += _let_go_of_all(other, ())  # what a batch on its way still reads comes again
-            finally:
-                other.lock.release()
-    return gone > 0
-
-
-def _let_go_of_all(here: _Here, wanted: Sequence[int]) -> int:
-    held = [file for file in here.held if file not in wanted]
-    coming = [file for file in here.coming if file not in wanted]
-    for file in held:
-        here.held.pop(file)[0].release()
-    for file in coming:
-        here.coming.pop(file).release()
-    return len(held) + len(coming)
 
 
 def _handed(fd: Any, *more: Any) -> RemoteShards:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from .. import errors
 from . import tfrecord_operations
+from .shard_pieces import ShardPieces
 from .tfrecord_index import RecordsOptions, TFRecordIndex
 from .tfrecord_operations import Feature, Kind, RecordsMade, ShardState
 
@@ -81,8 +82,8 @@ def content_of(index: TFRecordIndex) -> str:
     return f"{index._digest()} {hashlib.blake2b(file['features'].encode()).hexdigest()}"
 
 
-def joined(parts: Sequence[TFRecordIndex], features: Sequence[str]) -> RecordsMade:
-    """The index of all files, one behind the other, with these features, in memory.
+def joined(parts: Sequence[TFRecordIndex], features: Sequence[str], pieces: ShardPieces) -> RecordsMade:
+    """The index of all files, one behind the other, with these features, in memory. Places are in pieces.
 
     Raises:
         DamagedError: they do not fit together.
@@ -98,7 +99,10 @@ def joined(parts: Sequence[TFRecordIndex], features: Sequence[str]) -> RecordsMa
         return at
 
     for name in features:
-        each = [_feature(part, name, number) for number, part in enumerate(parts)]
+        each, before = [], 0
+        for part in parts:
+            each.append(_feature(part, name, pieces, before))
+            before += part.count
         kinds = {kind for kind, _, _ in each if kind}
         if len(kinds) > 1:
             raise errors.DamagedError(f"the suffix {name!r} is text in one index and a number in another")
@@ -128,7 +132,7 @@ def joined(parts: Sequence[TFRecordIndex], features: Sequence[str]) -> RecordsMa
 
 
 def _feature(
-    part: TFRecordIndex, name: str, number: int
+    part: TFRecordIndex, name: str, pieces: ShardPieces, before: int
 ) -> tuple[Kind, npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """What a file has of a feature: its kind, the values of the records that have it, and which these are. In
     "jpg;png" the first one counts that a record has."""
@@ -143,5 +147,6 @@ def _feature(
         values[mine] = column.values.reshape(-1, values.shape[1])
         has[mine] = 1
     if kind == "byte":
-        values[:, 0] = number  # of the file; nothing is packed
+        values[:, 0] = pieces.of(np.arange(before, before + part.count))  # nothing is packed
+        values[:, 1] -= pieces.spans[values[:, 0], 0]
     return kind, values[has == 1].reshape(-1), has

@@ -335,9 +335,9 @@ class TFRecordIndex:
             SchemaError: files have different ones.
         """
         each = [_class_names(file["features"], column) for file in self._schema["files"]]
-        for path, names in zip(self.asked.paths, each, strict=True):
+        for path, names in zip(self.names, each, strict=True):
             if names != each[0]:
-                said = f"the classes are {names}, those of {self.asked.paths[0]} are {each[0]}"
+                said = f"the classes are {names}, those of {self.names[0]} are {each[0]}"
                 raise errors.SchemaError(f"{path}: column {column!r}: {said}").at(path=path, column=column)
         return each[0]
 

@@ -234,6 +234,8 @@ class ImageDataset(NativeDataset[Kind]):
     def _explained(self) -> list[Line]:
         """The lines of gofast.explain: which steps run natively and which in Python."""
         lines = [("source", "Go", f"{len(self)} {self._files.called}")]
+        if self._files.shards is not None:
+            lines.append(("shards", "Go", self._files.shards.explained()))
         if self._reader is not None:
             what = "your callable" if self._listing.readable else "samples are no (path, label) of files"
             lines.append(("loader", "Python", f"{what}: one call a sample"))

@@ -11,6 +11,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
+from gofast._core import units
 from served import Served
 from test_shard_indexes import TEST, TRAIN, came, epoch, held, local, remote, same, tars, urls
 from test_shard_indexes import kept as kept
@@ -32,6 +33,39 @@ def test_files_without_a_version_come_first(web: Served, out: Path) -> None:
     assert dataset._listing.files.shards is None and len(came(web)) == len(tars(out))
     loader = DataLoader(Subset(dataset, range(20)), 7, num_workers=1, multiprocessing_context="spawn")
     assert same(epoch(loader), epoch(DataLoader(Subset(local(out), range(20)), 7)))
+
+
+@pytest.mark.parametrize(("status", "behind"), [(403, ""), (400, "train-003.tar.index")])
+def test_what_a_server_refuses_for_other_reasons_is_an_error(
+    status: int, behind: str, web: Served, out: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    def refuse(request: Any, number: int) -> bool:
+        if request.path.endswith(behind):
+            request.send_error(status)
+            return True
+        return False
+
+    web.spoil = refuse
+    with pytest.raises(errors.ReadError, match=f"the server says {status}"):
+        gofast.ImageFiles.from_tar(urls(web, out))
+    assert not recwarn.list and not came(web)
+
+
+def test_explain_says_where_the_shards_are(web: Served, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def line(dataset: Any) -> str:
+        return next(what for name, _, what in gofast.explain(dataset).lines if name == "shards")
+
+    shards, size = len(tars(out)), units.size(sum(path.stat().st_size for path in tars(out)))
+    dataset, told = remote(web, out), f"{shards} shards on a server ({size})"
+    assert line(dataset) == f"{told}, 0 of them here (0 B)"
+    dataset[0]
+    first = units.size(tars(out)[0].stat().st_size)
+    loader = gofast.DataLoader(dataset, 4)
+    assert line(loader) == f"{told}, 1 of them here ({first})"
+    assert not [name for name, *_ in gofast.explain(local(out)).lines if name == "shards"]
+    monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", "200kB")
+    said = f"{told} in 90 pieces, 0 of them here (0 B): they are more than half of the limit, 200.0 kB"
+    assert line(remote(web, out)) == said
 
 
 def test_a_dataset_that_rests_gives_another_its_room(

@@ -196,7 +196,7 @@ def test_workers_leave_each_other_room(
     monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", str(7 * max(path.stat().st_size for path in tars(out))))
     loader = DataLoader(remote(web, out), 1, num_workers=2, multiprocessing_context=how)
     assert same(epoch(loader), epoch(DataLoader(local(out), 1)))
-    assert sum(web.whole[path.name] for path in tars(out)) < 2 * len(tars(out))
+    assert sum(web.sent[path.name] for path in tars(out)) < 2 * sum(path.stat().st_size for path in tars(out))
 
 
 def test_a_batch_that_cannot_fit_says_so(web: Served, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +293,17 @@ def gone(web: Served) -> None:
     del web.files["train-003.tar.index"]
 
 
-@pytest.mark.parametrize("spoil", [cut, other, page, gone])
+def refused(web: Served) -> None:
+    def refuse(request: Any, number: int) -> bool:
+        if request.path.endswith("train-003.tar.index"):
+            request.send_error(403)
+            return True
+        return False
+
+    web.spoil = refuse
+
+
+@pytest.mark.parametrize("spoil", [cut, other, page, gone, refused])
 def test_an_index_that_is_none_is_a_warning(spoil: Callable[[Served], None], web: Served, out: Path) -> None:
     spoil(web)
     with pytest.warns(gofast.errors.GofastWarning, match=r"train-003.*gofast shard writes them"):
