@@ -56,6 +56,8 @@ func inflated(ctx context.Context, path, compression string, most int64, memory 
 		from, err = source.OpenStream(f, source.Bzip2, 0)
 	case "plain":
 		from, err = source.OpenStream(f, source.Plain, 0)
+	case Batches, Samples:
+		from, err = newFrames(ctx, f, compression, memory.left.Load())
 	case "zlib":
 		from, err = zlib.NewReader(packed)
 	default:

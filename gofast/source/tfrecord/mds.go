@@ -35,7 +35,7 @@ var mdsWidths = map[string]map[string]int64{
 		"bytes": 0, "str": 0, "jpeg": 0, "png": 0,
 		"int": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4,
 	},
-	LitData: {"bytes": 0, "str": 0, "jpeg": 0, "file": 0, "int": 8},
+	LitData: {"bytes": 0, "str": 0, "jpeg": 0, "file": 0, "image": 0, "int": 8},
 }
 
 // mdsColumn is a column of a shard.
@@ -105,8 +105,8 @@ func (m *mdsFile) open(ctx context.Context, f *file, o *Options) *errs.Error {
 	if err != nil {
 		return err
 	}
-	if rows && m.form == LitData || string(head) == "LDFZ01\x00\x00" {
-		return m.fail(errs.ErrUnsupported, 0, "rows of Arrow, or compressed frames, as newer versions of litData write them: only plain chunks are read")
+	if rows && m.form == LitData {
+		return m.fail(errs.ErrUnsupported, 0, "rows of Arrow, as newer versions of litData write them: only plain chunks are read")
 	}
 	m.count, m.begin = int64(binary.LittleEndian.Uint32(head)), int64(binary.LittleEndian.Uint32(head[4:]))
 	text := m.offsets + 4*(m.count+1)
@@ -166,7 +166,7 @@ func (m *mdsFile) leaves(ctx context.Context, text int64) ([]Leaf, *errs.Error) 
 
 // column adds a column, the next one.
 func (m *mdsFile) column(f *file, leaf Leaf, text int64) *errs.Error {
-	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg"
+	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg", "image:jpeg"
 	c := mdsColumn{to: f.columns.named(leaf.Name), told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u")}
 	if len(f.first) < 100 {
 		f.first = append(f.first, leaf.Name)
