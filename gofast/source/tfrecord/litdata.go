@@ -21,9 +21,10 @@ const (
 
 const (
 	framesMagic = "LDFZ01\x00\x00"
-	rowsMagic   = "LDARW01\x00" // the end of a chunk whose samples are rows of Arrow
-	framesHead  = 24            // the magic, a version, flags, samples, samples of a frame, frames
-	frameEntry  = 24            // the first sample, samples, the frame's offset, its length, that of its content
+	rowsMagic   = "LDARW01\x00" // the end of a chunk with an Arrow file, before which its length stands
+	rowsTail    = 12
+	framesHead  = 24 // the magic, a version, flags, samples, samples of a frame, frames
+	frameEntry  = 24 // the first sample, samples, the frame's offset, its length, that of its content
 )
 
 // frame is a frame of zstd in a chunk, and how many bytes are packed in it.

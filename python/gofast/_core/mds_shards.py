@@ -29,8 +29,8 @@ class Shards(NamedTuple):
     Attributes:
         paths, samples: of each.
         leaves: the columns of litData's; MDS shards say them themselves.
-        compression: "": none is; "suffix": some of MDS are, as the ends of their names say; of litData's "zstd": whole
-            files; "batch", "sample": their samples, some together or each by itself.
+        compression: "": none is; "suffix": some of MDS are, as the ends of their names say; of litData's
+            "zstd": whole files; "batch", "sample": their samples, some together or each by itself.
         unpacked: how many bytes each compressed one holds, and 0 for others; () where none is compressed.
     """
 
