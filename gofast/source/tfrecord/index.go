@@ -29,7 +29,7 @@ const Version = 3
 type Options struct {
 	Paths       []string `json:"paths"`
 	Features    []string `json:"features"`    // names; null: all
-	Compression string   `json:"compression"` // of whole files: "", "gzip", "zlib", "zstd", or Suffix: their names say it; of LitData, Batches or Samples
+	Compression string   `json:"compression"` // of whole files: "", "gzip", "zlib", or Suffix: their names say it; of LitData's samples: Batches or Samples
 	Form        string   `json:"form"`        // of the files: "", TFRecord, Tar, Table, MDS or LitData
 	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so

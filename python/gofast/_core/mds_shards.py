@@ -13,12 +13,12 @@ from .shown_urls import is_url
 from .tfrecord_operations import Leaf
 
 ShardsForm = Literal["mds", "litdata"]
-ShardsCompression = Literal["", "suffix", "zstd", "batch", "sample"]
+ShardsCompression = Literal["", "suffix", "batch", "sample"]
 _MOST = 1 << 30  # bytes of an index
 _MOST_SHARD = (1 << 32) - 1  # bytes of a shard: its offsets have 32 bits
 _PACKED = (".zstd", ".gz", ".bz2")  # as `streaming` calls compressed shards; ".br" and ".snappy" are not read
 # What litData compresses together, and what that is called here.
-_LEVELS: dict[str, ShardsCompression] = {"chunk": "zstd", "batch": "batch", "sample": "sample"}
+_LEVELS: dict[str, ShardsCompression] = {"chunk": "suffix", "batch": "batch", "sample": "sample"}
 
 _Listed = tuple[str, int, int]  # a name, samples, and unpacked bytes
 
@@ -29,8 +29,8 @@ class Shards(NamedTuple):
     Attributes:
         paths, samples: of each.
         leaves: the columns of litData's; MDS shards say them themselves.
-        compression: "": none is; "suffix": some of MDS are, as the ends of their names say; of litData's
-            "zstd": whole files; "batch", "sample": their samples, some together or each by itself.
+        compression: "": none is; "suffix": some are, as the ends of their names say; "batch", "sample": the
+            samples of litData's are, some together or each by itself.
         unpacked: how many bytes each compressed one holds, and 0 for others; () where none is compressed.
     """
 
@@ -66,7 +66,9 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
     folder = os.path.dirname(os.path.abspath(path))
     try:
         told = json.loads(text)
-        listed, leaves, compression = (_mds(told, folder), [], "") if form == "mds" else _litdata(told)
+        listed, leaves, compression = (
+            (_mds(told, folder), [], "") if form == "mds" else _litdata(told, folder)
+        )
         if not all(type(name) is str and type(n) is type(size) is int for name, n, size in listed):
             raise TypeError("names, numbers of samples and of bytes")
         if any(
@@ -111,14 +113,14 @@ def _mds(told: Any, folder: str) -> list[_Listed]:
     return listed
 
 
-def _litdata(told: Any) -> tuple[list[_Listed], list[Leaf], ShardsCompression]:
+def _litdata(told: Any, folder: str) -> tuple[list[_Listed], list[Leaf], ShardsCompression]:
     config = told["config"]
     for word in ("encryption", "ipc_compression"):
         if config.get(word):
             raise NotImplementedError(f"chunks have {word} {config[word]!r:.40}; those without are read")
     compression: ShardsCompression = ""
     if config.get("compression"):
-        named, level = (config["compression"].partition(":")[0], config.get("compression_level") or "chunk")
+        named, level = config["compression"].partition(":")[0], config.get("compression_level") or "chunk"
         if named != "zstd" or level not in _LEVELS:
             said = f"chunks have compression {config['compression']!r:.40}, {level!r:.40}"
             raise NotImplementedError(f"{said}; zstd of {', '.join(_LEVELS)} is read")
@@ -130,7 +132,14 @@ def _litdata(told: Any) -> tuple[list[_Listed], list[Leaf], ShardsCompression]:
     leaves: list[Leaf] = [
         {"name": name, "encoding": encoding} for name, encoding in zip(names, encodings, strict=True)
     ]
-    return [(chunk["filename"], chunk["chunk_size"], 0) for chunk in told["chunks"]], leaves, compression
+    listed = []
+    for chunk in told["chunks"]:
+        name = chunk["filename"]
+        if compression == "suffix":  # its own reader leaves chunks unpacked
+            plain = name.replace(f".{config['compression']}", "")
+            name = plain if os.path.exists(os.path.join(folder, plain)) else name
+        listed.append((name, chunk["chunk_size"], 0))
+    return listed, leaves, compression
 
 
 def _leaves(spec: Any, name: str) -> list[str]:

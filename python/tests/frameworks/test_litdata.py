@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 from pathlib import Path
@@ -22,7 +23,7 @@ from litdata import StreamingDataset
 from litdata.streaming.serializers import ImageSerializer, JPEGSerializer
 from litdata.streaming.writer import BinaryWriter
 
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = pytest.mark.filterwarnings("default", "ignore::ResourceWarning")
 PICTURES = contents(40)
 
 
@@ -68,6 +69,8 @@ def test_chunks_that_litdata_has_written(tmp_path: Path, kind: str, level: str |
     stored = {"jpeg": StoredJPEG(), "image": StoredImage()}
     theirs = StreamingDataset(str(chunks), serializers=stored)
     want = [theirs[i] for i in range(len(theirs))]
+    del theirs
+    gc.collect()  # of files that it leaves open
     assert len(want) == len(paths) > 5
     dataset = gofast.ImageFiles.from_litdata(chunks, transform=T.ToTensor())
     assert dataset.targets == [int(sample["class"]) for sample in want]

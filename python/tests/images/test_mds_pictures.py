@@ -363,10 +363,16 @@ def write_packed(folder: Path, level: str, chunks: Sequence[Any]) -> list[Path]:
     write_litdata(folder, SPEC, ["image:jpeg", "int", "str"], chunks)
     told = json.loads((folder / "index.json").read_text())
     told["config"] |= {"compression": "zstd:4", "compression_level": None if level == "chunk" else level}
+    paths = []
+    for chunk in told["chunks"]:
+        plain = folder / chunk["filename"]
+        if level == "chunk":
+            chunk["filename"] = chunk["filename"].replace(".bin", ".zstd:4.bin")
+        paths.append(folder / chunk["filename"])
+        paths[-1].write_bytes(LEVELS[level](plain.read_bytes()))
+        if level == "chunk":
+            plain.unlink()
     (folder / "index.json").write_text(json.dumps(told))
-    paths = [folder / chunk["filename"] for chunk in told["chunks"]]
-    for path in paths:
-        path.write_bytes(LEVELS[level](path.read_bytes()))
     return paths
 
 
@@ -381,6 +387,14 @@ def test_compressed_chunks(tmp_path: Path, level: str) -> None:
         assert torch.equal(picture, T.ToTensor()(Image.open(io.BytesIO(content)).convert("RGB")))
     again = pickle.loads(pickle.dumps(dataset))
     assert again.targets == dataset.targets and again.paths == dataset.paths
+    if level == "chunk":  # as litdata's reader leaves them
+        first, plain = tmp_path / "chunk-0-0.zstd:4.bin", tmp_path / "chunk-0-0.bin"
+        plain.write_bytes(
+            bytes(pytest.importorskip("pyarrow").input_stream(first, compression="zstd").read())
+        )
+        first.unlink()
+        dataset = gofast.ImageFiles.from_litdata(tmp_path, label="more.0")
+        assert [*dataset._listing.files.contents] == PICTURES and dataset.paths[0] == f"{plain}[0]"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("level", LEVELS)
