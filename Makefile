@@ -117,9 +117,19 @@ test-wheel: wheel ## the wheel on four Pythons, no Go or gcc in sight (WHEEL_PYT
 	.venv-integrations/bin/python -m pip install --quiet --no-deps mosaicml-streaming==0.13.0 # its orders need numpy, and nothing of six clouds
 	touch $@
 
-test-integrations: build .venv-integrations/.stamp .venv-buckets/.stamp ## with the real Accelerate, transformers, datasets, webdataset, Lightning, Ray, torchdata, timm and lightly (400 MB)
+# A server of S3 that checks signatures, of rclone's sources: these are 300 MB, and a minute or two, once. It is no part of go.mod.
+RCLONE := .cache/rclone/serve-s3
+
+$(RCLONE):
+	mkdir -p $(@D)
+	printf 'module rclone\n\ngo 1.26.0\n\nrequire github.com/rclone/rclone v1.76.0\n' > $(@D)/go.mod
+	printf '%s\n' 'package main' '' 'import (' '	_ "github.com/rclone/rclone/backend/local"' '	"github.com/rclone/rclone/cmd"' \
+		'	_ "github.com/rclone/rclone/cmd/serve"' '	_ "github.com/rclone/rclone/cmd/serve/s3"' ')' '' 'func main() { cmd.Main() }' > $(@D)/main.go
+	cd $(@D) && GOFLAGS=-mod=mod go build -buildvcs=false -trimpath -ldflags='-s -w' -o $(@F) .
+
+test-integrations: build .venv-integrations/.stamp .venv-buckets/.stamp $(RCLONE) ## with the real Accelerate, transformers, datasets, webdataset, litdata, Lightning, Ray, torchdata, timm and lightly (400 MB), and rclone as a server of S3
 	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/frameworks python/tests/loader/test_integrations.py python/tests/loader/test_ray.py python/tests/loader/test_streaming_order.py python/tests/loader/test_torchdata.py python/tests/tables/test_text_cache.py python/tests/images/test_webdataset.py python/tests/images/test_tar_pictures.py python/tests/tools/test_shard.py python/tests/lazy/test_timm_lightly.py $(ARGS)
-	.venv-buckets/bin/python -m pytest python/tests/remote/test_s3.py
+	GOFAST_RCLONE=$(CURDIR)/$(RCLONE) .venv-buckets/bin/python -m pytest python/tests/remote/test_s3.py
 
 test-gpu: build ## the GPU path on a real GPU
 	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("there is no GPU here: make test-python runs the GPU path on a stand-in for the CUDA driver")'
@@ -183,7 +193,7 @@ bench-strangers: build .venv-bench/.stamp ## other people's code, unmodified and
 bench-warm: build .venv-bench/.stamp .venv-bench-ffcv/.stamp ## later epochs of pictures with and without a cache, 10 minutes on two cores (ARGS="--only train")
 	.venv-bench/bin/python -m benchmarks.warm $(ARGS)
 
-bench-far: build .venv-bench/.stamp ## shards behind a server that is 20 and 50 ms away (ARGS="--only first-batch")
+bench-far: build .venv-bench/.stamp ## shards behind a server that is 20 and 50 ms away (ARGS="--only first-batch-20ms")
 	.venv-bench/bin/python -m benchmarks.far $(ARGS)
 
 bench-storage: build .venv-bench/.stamp .venv-bench-tensorflow/.stamp ## tables, HDF5, TFRecord, generators and texts beside what people read them with, 20 minutes on two cores (ARGS="--only csv,hdf5")
@@ -321,7 +331,7 @@ docs: build .venv-docs/.stamp ## the documentation site, strictly, into build/si
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
 	@echo "build/site/index.html"
 
-clean: ## remove what was built (the environments .venv* stay)
+clean: ## remove what was built (the environments .venv* and .cache stay)
 	rm -rf build dist pybind/build python/gofast/_native.abi3.so python/*.egg-info \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis benchmarks/results/*.tmp
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +

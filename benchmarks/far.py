@@ -1,13 +1,15 @@
 """Shards behind a server that is some milliseconds away, against what else brings or reads the same bytes.
 
-    python -m benchmarks.far [--only download-20ms,epoch-50ms,first-batch,tar-index] [--rounds 3]
+    python -m benchmarks.far [--only download-20ms,epoch-50ms,first-batch-20ms,tar-index] [--rounds 3]
 
 How sides take turns is said in turns.py. The server is a process on this machine: a connection and each
-request wait for the latency of the case's name (20 ms for first-batch), and all answers together have 1 GB/s.
+request wait for the latency of the case's name, and all answers together have 1 GB/s.
 download: 400 MB in 8 shards. epoch: shards of the photographs of $GOFAST_TEST_DATA/imagenet-500, 4 times,
 decoded for RandomResizedCrop(224); the cache is empty at the start of each epoch. first-batch: 64 samples of
-1,000 shards of 20, shuffled. tar-index: 1,000,000 members in 100 files: see the column of the first epoch, in
-which nothing is kept; its unit is processor seconds, without those of `import`.
+1,000 shards of 20 pictures of 32 x 32, shuffled. "indexes" is ImageFiles.from_tar with the indexes that
+`gofast shard` writes beside shards: opened, and shuffled as a whole; the other sides read a stream.
+tar-index: 1,000,000 members in 100 files: see the column of the first epoch, in which nothing is kept; its
+unit is processor seconds, without those of `import`.
 """
 
 from __future__ import annotations
@@ -39,13 +41,15 @@ SHARDS, SHARD = 8, 50_000_000
 SMALL, SMALL_SAMPLES = 1000, 20
 INDEXED, MEMBERS = 100, 10_000
 DOWNLOADS = ("16 threads", "gofast")
-EPOCHS = ("gofast, from disk", "gofast, webdataset's names")
+EPOCHS = ("gofast, from disk", "gofast, webdataset's names", "gofast, indexes")
+FIRSTS = ("webdataset", "gofast", "gofast, indexes")
 CASES = {
     "download-20ms": DOWNLOADS,
     "download-50ms": DOWNLOADS,
     "epoch-20ms": EPOCHS,
     "epoch-50ms": EPOCHS,
-    "first-batch": ("webdataset", "gofast"),
+    "first-batch-20ms": FIRSTS,
+    "first-batch-50ms": FIRSTS,
     "tar-index": ("tarfile", "gofast"),
 }
 
@@ -162,7 +166,16 @@ def download(urls: list[str], side: str, folder: str) -> float:
     return time.perf_counter() - begun
 
 
-def epoch(urls: list[str], folder: str) -> float:
+def indexed(urls: list[str], folder: str, change: Any) -> Any:
+    """A loader of shards with indexes."""
+    import gofast
+
+    os.environ["GOFAST_DOWNLOADS"] = folder
+    data = gofast.ImageFiles.from_tar(urls, transform=change)
+    return gofast.DataLoader(data, batch_size=64, shuffle=True)
+
+
+def epoch(urls: list[str], side: str, folder: str) -> float:
     """An epoch of the photographs."""
     from torchvision import transforms as T
 
@@ -171,6 +184,11 @@ def epoch(urls: list[str], folder: str) -> float:
     change = T.Compose(
         [T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize([0.5] * 3, [0.2] * 3)]
     )
+    if side == "gofast, indexes":
+        begun = time.perf_counter()
+        for _ in indexed(urls, folder, change):
+            pass
+        return time.perf_counter() - begun
     data = wds.WebDataset(urls, shardshuffle=False, cache_dir=folder).decode("pil").to_tuple("jpg", "cls")
     begun = time.perf_counter()
     for _ in wds.WebLoader(data.map_tuple(change).batched(64), batch_size=None):
@@ -179,7 +197,13 @@ def epoch(urls: list[str], folder: str) -> float:
 
 
 def first_batch(urls: list[str], side: str, folder: str) -> float:
-    """A batch of the dataset's pixels, which are bytes here."""
+    """A batch of the dataset's pictures, which only indexes decode."""
+    if side == "gofast, indexes":
+        from torchvision.transforms import Compose, Resize, ToTensor
+
+        begun = time.perf_counter()
+        next(iter(indexed(urls, folder, Compose([Resize((32, 32)), ToTensor()]))))
+        return time.perf_counter() - begun
     if side == "gofast":
         import gofast.webdataset as wds
 
@@ -189,7 +213,7 @@ def first_batch(urls: list[str], side: str, folder: str) -> float:
 
         data = wds.WebDataset(urls, shardshuffle=100)
     begun = time.perf_counter()
-    next(iter(data.shuffle(1000).to_tuple("bin", "cls").batched(64)))
+    next(iter(data.shuffle(1000).to_tuple("jpg", "cls").batched(64)))
     return time.perf_counter() - begun
 
 
@@ -223,7 +247,7 @@ def write(path: Path, samples: Iterator[dict[str, bytes]]) -> None:
 def shards(case: str) -> list[str]:
     """The names of a case's shards, in a folder of its kind."""
     kind = case.partition("-")[0]
-    folder = MADE / f"far-{kind}"
+    folder = MADE / f"far-{kind}-shards"
     if not folder.exists():
         made = folder.with_suffix(".part")
         shutil.rmtree(made, ignore_errors=True)
@@ -238,10 +262,25 @@ def shards(case: str) -> list[str]:
                 write(made / f"{i:04}.tar", ({"jpg": each.read_bytes(), "cls": b"1"} for each in some))
         else:
             count, samples = (INDEXED, MEMBERS // 2) if kind == "tar" else (SMALL, SMALL_SAMPLES)
+            name, content = ("bin", b"x" * 99) if kind == "tar" else ("jpg", small_picture())
             for i in range(count):
-                write(made / f"{i:04}.tar", ({"bin": b"x" * 99, "cls": b"%d" % k} for k in range(samples)))
+                write(made / f"{i:04}.tar", ({name: content, "cls": b"%d" % k} for k in range(samples)))
+        if kind in ("epoch", "first"):
+            from gofast._core.braces import index_name
+            from gofast._core.shard_index import write_index
+
+            for path in sorted(made.iterdir()):
+                write_index(str(path), index_name(str(path)))
         made.rename(folder)
-    return sorted(str(each) for each in folder.iterdir())
+    return sorted(str(each) for each in folder.glob("*.tar"))
+
+
+def small_picture() -> bytes:
+    """A JPEG of 32 x 32."""
+    from PIL import Image
+
+    Image.linear_gradient("L").resize((32, 32)).save(file := io.BytesIO(), "JPEG")
+    return file.getvalue()
 
 
 def child(case: str, side: str, place: str) -> list[float]:
@@ -249,14 +288,14 @@ def child(case: str, side: str, place: str) -> list[float]:
     paths = shards(case)
     if case == "tar-index":
         return repeated(lambda folder: index(paths, side, folder), 2)
-    latency = case.rpartition("-")[2].removesuffix("ms") if case.endswith("ms") else "20"
+    latency = case.rpartition("-")[2].removesuffix("ms")
     address = served(Path(paths[0]).parent, latency)
     urls = [address + os.path.basename(path) for path in paths]
     if case.startswith("download"):
         return repeated(lambda folder: download(urls, side, folder), 4)
-    if case == "first-batch":
+    if case.startswith("first-batch"):
         return repeated(lambda folder: first_batch(urls, side, folder), 4)
-    return repeated(lambda folder: epoch(paths if "disk" in side else urls, folder), 3)
+    return repeated(lambda folder: epoch(paths if "disk" in side else urls, side, folder), 3)
 
 
 def make(case: str, rows: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -79,7 +80,7 @@ def compare(case: str, sides: Sequence[str], rounds: int, module: str, place: st
                 continue
         first[side].append(took[0])
         later[side].append(statistics.median(took[1:]))
-    base = statistics.median(later[sides[0]])
+    base = statistics.median(later[sides[0]] or [math.nan])
     for side in sides:
         if side in missing:
             print(f"| {case} | {side} | not measured | {missing[side]} | |", flush=True)

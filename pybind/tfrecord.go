@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/source/folder"
 	"github.com/gofast-org/gofast/gofast/source/tfrecord"
+	"github.com/gofast-org/gofast/gofast/table/arrow"
 	"github.com/gofast-org/gofast/gofast/table/formats"
 )
 
@@ -21,7 +22,7 @@ type tfrecordResult struct {
 
 // indexRecords reads TFRecord files once, or finds that nothing changed since.
 func indexRecords(ctx context.Context, t *task, c tfrecordConfig) (any, error) {
-	c.Progress, c.Find = t.progress, formats.Find
+	c.Progress, c.Find, c.Rows = t.progress, formats.Find, arrow.Values
 	for _, path := range c.Paths {
 		c.Options.Paths = append(c.Options.Paths, string(path))
 	}

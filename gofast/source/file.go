@@ -21,6 +21,8 @@ import (
 type File struct {
 	path  string
 	stamp Stamp
+	begin int64 // of what is read
+	size  int64 // of that
 
 	mu   sync.RWMutex // held by who reads
 	f    *os.File     // nil while it rests
@@ -36,6 +38,20 @@ func Open(path string) (*File, error) {
 		return nil, notOpened(path, err)
 	}
 	return fileOf(f, path)
+}
+
+// OpenRange opens n bytes of a regular file as if they were one.
+func OpenRange(path string, begin, n int64) (*File, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if begin < 0 || n < 0 || begin > f.size || n > f.size-begin {
+		f.Close()
+		return nil, errs.New(errs.ErrDamaged, "open", fmt.Sprintf("%d bytes of %d", n, f.size)).At(path).AtOffset(begin)
+	}
+	f.begin, f.size = begin, n
+	return f, nil
 }
 
 func notOpened(path string, err error) error {
@@ -61,7 +77,7 @@ func fileOf(f *os.File, path string) (*File, error) {
 		f.Close()
 		return nil, notRegular(path)
 	}
-	return &File{path: path, f: f, stamp: stamp}, nil
+	return &File{path: path, f: f, stamp: stamp, size: stamp.Size}, nil
 }
 
 // Rest closes the descriptor until the file is read again: a table may have more files than a process may open. Only for a
@@ -132,9 +148,9 @@ func cause(err error) error {
 // Path is the name that the file was opened by.
 func (f *File) Path() string { return f.path }
 
-// Size is the size at opening. If the file has become shorter, reading past its end
+// Size is how much is read of it: the size at opening, or of a range. If the file has become shorter, reading past its end
 // is ErrChanged.
-func (f *File) Size() int64 { return f.stamp.Size }
+func (f *File) Size() int64 { return f.size }
 
 // Stamp is that of the file at opening.
 func (f *File) Stamp() Stamp { return f.stamp }
@@ -144,13 +160,13 @@ func (f *File) Fd() int { return int(f.f.Fd()) }
 
 // ReadAt implements io.ReaderAt within the size at opening.
 func (f *File) ReadAt(p []byte, offset int64) (int, error) {
-	if offset < 0 || offset > f.stamp.Size {
+	if offset < 0 || offset > f.size {
 		return 0, errs.New(errs.ErrDamaged, "read", "offset outside the file").At(f.path).AtOffset(offset)
 	}
-	want := min(int64(len(p)), f.stamp.Size-offset)
+	want := min(int64(len(p)), f.size-offset)
 	n := 0
 	err := f.use(func(of *os.File) (err error) {
-		n, err = of.ReadAt(p[:want], offset)
+		n, err = of.ReadAt(p[:want], f.begin+offset)
 		return err
 	})
 	switch {

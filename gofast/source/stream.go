@@ -67,6 +67,7 @@ const maxWindow = 128 << 20
 // time. It does not own the File.
 type Stream struct {
 	file   *File
+	begin  int64 // of what is read, in the file
 	packed *countingReader
 	r      io.Reader
 	close  func()
@@ -87,13 +88,18 @@ func (c *countingReader) Read(p []byte) (int, error) {
 // OpenStream starts reading f from its beginning. memory bounds the history that
 // a zstd frame may ask for, in addition to the fixed bound of 128 MiB.
 func OpenStream(f *File, c Compression, memory int64) (*Stream, error) {
-	s := &Stream{file: f, packed: &countingReader{r: io.NewSectionReader(f, 0, f.Size())}, close: func() {}}
+	return OpenPart(f, 0, f.Size(), c, memory)
+}
+
+// OpenPart starts reading n bytes of f as if they were a file.
+func OpenPart(f *File, begin, n int64, c Compression, memory int64) (*Stream, error) {
+	s := &Stream{file: f, begin: begin, packed: &countingReader{r: io.NewSectionReader(f, begin, n)}, close: func() {}}
 	if c == Plain {
 		s.r = s.packed
 		return s, nil
 	}
 	// The decoders ask for 4 KiB at a time; each pread brings 256 KiB, or the file.
-	buffered := bufio.NewReaderSize(s.packed, int(min(256<<10, f.Size())))
+	buffered := bufio.NewReaderSize(s.packed, int(min(256<<10, n)))
 	switch c {
 	case Gzip:
 		z, err := gzip.NewReader(buffered)
@@ -172,5 +178,5 @@ func (s *Stream) fail(err error) error {
 			"compress again without --long, or raise limits={\"memory\": ...}").At(s.file.path)
 	}
 	return errs.New(errs.ErrDamaged, "read", "the compressed data is damaged or cut").At(s.file.path).
-		AtOffset(s.packed.n).Because(err)
+		AtOffset(s.begin + s.packed.n).Because(err)
 }

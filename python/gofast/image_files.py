@@ -394,8 +394,8 @@ class ImageFiles(VisionDataset):
         The package `litdata` is not needed. All is as of :meth:`from_mds`, but for what is named here.
 
         Args:
-            root: a folder with chunks on this machine, neither compressed nor encrypted, or its
-                ``index.json``.
+            root: a folder with chunks on this machine, or its ``index.json``. Chunks, or their samples, that
+                are compressed (zstd) are unpacked into memory.
             image: the name of the pictures, which are JPEG, bytes or files: a key of the samples that were
                 optimized, such as ``"image"``; of tuples the position, ``"0"``. Dots stand between keys
                 within keys.
@@ -405,8 +405,8 @@ class ImageFiles(VisionDataset):
             options: as of :meth:`gofast.TFRecordDataset.images`.
 
         Raises:
-            gofast.errors.UnsupportedError: chunks are of another kind: newer versions of `litdata` write
-                rows of Arrow where no value is a picture.
+            gofast.errors.UnsupportedError: chunks are encrypted, or of another kind than `litdata`'s
+                ``optimize`` writes; or their rows of Arrow are compressed.
             gofast.errors.GofastError: as of :meth:`from_mds`.
 
         Example:

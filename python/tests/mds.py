@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,47 @@ def lit_bytes(samples: Sequence[Sequence[bytes]]) -> bytes:
     made = [b"".join([*(struct.pack("<I", len(leaf)) for leaf in leaves), *leaves]) for leaves in samples]
     offsets = [*itertools.accumulate(map(len, made), initial=8 + 4 * len(made))]
     return struct.pack(f"<I{len(offsets)}I", len(made), *offsets) + b"".join(made)
+
+
+Pack = Callable[[bytes], bytes]
+
+
+def lit_samples(data: bytes, pack: Pack) -> bytes:
+    """A chunk with each sample packed by itself."""
+    begin, ends, samples = _head(data)
+    made = [pack(sample) for sample in samples]
+    offsets = [*itertools.accumulate(map(len, made), initial=begin)]
+    return struct.pack(f"<I{len(offsets)}I", len(ends), *offsets) + b"".join(made)
+
+
+def lit_batches(data: bytes, pack: Pack, rows: int) -> bytes:
+    """A chunk with so many samples packed together."""
+    _, ends, samples = _head(data)
+    plain = [b"".join(samples[i : i + rows]) for i in range(0, len(samples), rows)]
+    made = [pack(one) for one in plain]
+    at = 24 + 4 * (len(ends) + 1) + 24 * len(made)
+    table = b""
+    for number, (one, content) in enumerate(zip(made, plain, strict=True)):
+        count = min(rows, len(samples) - number * rows)
+        table += struct.pack("<IIQII", number * rows, count, at, len(one), len(content))
+        at += len(one)
+    head = struct.pack("<8sHHIII", b"LDFZ01\0\0", 1, 0, len(ends), rows, len(made))
+    return head + struct.pack(f"<{len(ends) + 1}I", 0, *ends) + table + b"".join(made)
+
+
+def _head(data: bytes) -> tuple[int, list[int], list[bytes]]:
+    """Where the samples of a plain chunk begin, where they end behind that, and they themselves."""
+    (count,) = struct.unpack_from("<I", data)
+    offsets = struct.unpack_from(f"<{count + 1}I", data, 4)
+    samples = [data[begin:end] for begin, end in itertools.pairwise(offsets)]
+    return offsets[0], [offset - offsets[0] for offset in offsets[1:]], samples
+
+
+def lit_rows(count: int, arrow: bytes) -> bytes:
+    """A chunk with an Arrow file in the place of samples."""
+    begin = 8 + 4 * count
+    offsets = struct.pack(f"<{count + 2}I", count, *[begin] * (count + 1))
+    return offsets + arrow + struct.pack("<I", len(arrow)) + b"LDARW01\0"
 
 
 def write_litdata(folder: Path, spec: Any, forms: Sequence[str], chunks: Sequence[Any]) -> None:

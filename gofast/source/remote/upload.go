@@ -68,9 +68,8 @@ func (u *Upload) unread(err error) error {
 
 // inParts sends parts beside each other. What has come is dropped, unless all has.
 func (c *client) inParts(ctx context.Context, u *Upload, file *os.File, size int64, once http.Header) (tag string, err error) {
-	var begun struct {
-		XMLName xml.Name `xml:"InitiateMultipartUploadResult"`
-		ID      string   `xml:"UploadId"`
+	var begun struct { // rclone calls it InitiateMultipartUpload, as nobody else does
+		ID string `xml:"UploadId"`
 	}
 	start := call{method: http.MethodPost, query: url.Values{"uploads": {""}}, signed: http.Header{told: {u.Told}}}
 	if err := c.document(ctx, &u.File, start, func() any { return &begun }); err != nil {

@@ -29,7 +29,7 @@ const Version = 3
 type Options struct {
 	Paths       []string `json:"paths"`
 	Features    []string `json:"features"`    // names; null: all
-	Compression string   `json:"compression"` // of whole files: "", "gzip", "zlib", or Suffix: their names say it
+	Compression string   `json:"compression"` // of whole files: "", "gzip", "zlib", or Suffix: their names say it; of LitData's samples: Batches or Samples
 	Form        string   `json:"form"`        // of the files: "", TFRecord, Tar, Table, MDS or LitData
 	Label       string   `json:"label"`       // of Tar: the feature whose text is a whole number
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
@@ -42,6 +42,8 @@ type Options struct {
 	Memory int64 `json:"memory"`
 	// Find visits the values of a column of a Table, nil for a null, and gives what its Schema has as Features.
 	Find func(ctx context.Context, path, column string, visit func(value *source.Extent) error) (features string, err error) `json:"-"`
+	// Rows does so in a part of a file of LitData, which is an Arrow file. If numbers are asked for, values are those of 8 bytes.
+	Rows func(ctx context.Context, path string, part source.Extent, column string, numbers bool, visit func(value *source.Extent) error) error `json:"-"`
 	// Progress is called with bytes that were read, and all of them, from any goroutine; may be nil.
 	Progress func(done, total int64) `json:"-"`
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/klauspost/compress/zlib"
 	"golang.org/x/sys/unix"
@@ -56,6 +57,8 @@ func inflated(ctx context.Context, path, compression string, most int64, memory 
 		from, err = source.OpenStream(f, source.Bzip2, 0)
 	case "plain":
 		from, err = source.OpenStream(f, source.Plain, 0)
+	case Batches, Samples:
+		from, err = newFrames(ctx, f, compression, memory.left.Load())
 	case "zlib":
 		from, err = zlib.NewReader(packed)
 	default:
@@ -108,10 +111,11 @@ func tooLarge() *errs.Error {
 	return fail(errs.ErrLimit, "the files' content needs more memory than there is for it: write them without compression")
 }
 
-// bySuffix is the compression of a shard that is called as mosaicml-streaming calls it. Those beside it that are not
-// compressed are held like it: pictures come from memory or from files, and not from both.
+// bySuffix is the compression of a shard that is called as mosaicml-streaming calls it, or litData ("a.zstd:4.bin"). Those
+// beside it that are not compressed are held like it: pictures come from memory or from files, and not from both.
 func bySuffix(path string) string {
-	if found := map[string]string{".zstd": "zstd", ".gz": "gzip", ".bz2": "bzip2"}[filepath.Ext(path)]; found != "" {
+	suffix, _, _ := strings.Cut(filepath.Ext(strings.TrimSuffix(path, ".bin")), ":")
+	if found := map[string]string{".zstd": "zstd", ".gz": "gzip", ".bz2": "bzip2"}[suffix]; found != "" {
 		return found
 	}
 	return "plain"

@@ -35,7 +35,7 @@ var mdsWidths = map[string]map[string]int64{
 		"bytes": 0, "str": 0, "jpeg": 0, "png": 0,
 		"int": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4,
 	},
-	LitData: {"bytes": 0, "str": 0, "jpeg": 0, "file": 0, "int": 8},
+	LitData: {"bytes": 0, "str": 0, "jpeg": 0, "file": 0, "image": 0, "int": 8},
 }
 
 // mdsColumn is a column of a shard.
@@ -53,6 +53,7 @@ type mdsFile struct {
 	count   int64
 	offsets int64 // where they stand
 	begin   int64 // of the first sample
+	end     int64 // behind the last one
 	columns []mdsColumn
 	lengths int64 // bytes of the lengths of a sample
 }
@@ -70,48 +71,83 @@ func (o *Options) mdsColumns(ctx context.Context, f *file) error {
 	}
 	table := window{file: held, path: m.w.path, size: m.w.size} // offsets, while the other window is among samples
 	at := m.begin
+	if m.begin == m.end && m.end < m.w.size {
+		return m.rows(ctx, f, o)
+	}
 	for f.records = 0; f.records < m.count; f.records++ {
 		word, err := table.bytes(ctx, m.offsets+4*(f.records+1), 4)
 		if err != nil {
 			return err
 		}
 		end := int64(binary.LittleEndian.Uint32(word))
-		if end < at || end > m.w.size {
-			return m.fail(errs.ErrDamaged, m.offsets+4*(f.records+1), "sample %d ends at %d: it begins at %d, and the file has %d bytes", f.records, end, at, m.w.size)
+		if end < at || end > m.end {
+			return m.fail(errs.ErrDamaged, m.offsets+4*(f.records+1), "sample %d ends at %d: it begins at %d, and the last one ends at %d", f.records, end, at, m.end)
 		}
 		if err := m.sample(ctx, f, at, end); err != nil {
 			return err
 		}
 		at = end
 	}
-	if at != m.w.size {
-		return m.fail(errs.ErrDamaged, at, "the last sample ends %d bytes before the file does", m.w.size-at)
+	if at != m.end {
+		return m.fail(errs.ErrDamaged, at, "the last sample ends %d bytes before the file does", m.end-at)
 	}
+	return nil
+}
+
+// rows fills the columns of a chunk that has an Arrow file in the place of samples, as newer versions of litData write it
+// where no value is a picture to them: a column is a leaf, and one that is in another leaf is not read.
+func (m *mdsFile) rows(ctx context.Context, f *file, o *Options) error {
+	for i, c := range m.columns {
+		if c.to == nil {
+			continue
+		}
+		f.records = 0
+		err := o.Rows(ctx, m.w.path, source.Extent{Offset: m.end, Length: m.w.size - rowsTail - m.end}, c.to.name, c.width > 0, func(value *source.Extent) error {
+			if f.records == m.count {
+				return m.fail(errs.ErrDamaged, 0, "it has more rows than %d, which it is said to have", m.count)
+			}
+			if value != nil {
+				if err := m.value(ctx, f, m.columns[i], value.Offset, value.Length); err != nil {
+					return err
+				}
+			}
+			f.records++
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if f.records < m.count {
+			return m.fail(errs.ErrDamaged, 0, "it has %d rows, and is said to have %d", f.records, m.count)
+		}
+	}
+	f.records = m.count
 	return nil
 }
 
 // open reads what stands before the samples.
 func (m *mdsFile) open(ctx context.Context, f *file, o *Options) *errs.Error {
-	m.offsets = 4
+	m.offsets, m.end = 4, m.w.size
 	if m.w.size < 8 {
 		return m.fail(errs.ErrDamaged, 0, "the file has %d bytes: no shard has so few", m.w.size)
 	}
-	tail, err := m.w.bytes(ctx, m.w.size-8, 8)
-	if err != nil {
-		return err
+	if m.form == LitData && m.w.size >= rowsTail {
+		tail, err := m.w.bytes(ctx, m.w.size-rowsTail, rowsTail)
+		if err != nil {
+			return err
+		}
+		if string(tail[4:]) == rowsMagic {
+			m.end -= rowsTail + int64(binary.LittleEndian.Uint32(tail))
+		}
 	}
-	rows := string(tail) == "LDARW01\x00"
 	head, err := m.w.bytes(ctx, 0, 8)
 	if err != nil {
 		return err
 	}
-	if rows && m.form == LitData || string(head) == "LDFZ01\x00\x00" {
-		return m.fail(errs.ErrUnsupported, 0, "rows of Arrow, or compressed frames, as newer versions of litData write them: only plain chunks are read")
-	}
 	m.count, m.begin = int64(binary.LittleEndian.Uint32(head)), int64(binary.LittleEndian.Uint32(head[4:]))
 	text := m.offsets + 4*(m.count+1)
-	if text > m.begin || m.begin > m.w.size {
-		return m.fail(errs.ErrDamaged, 0, "%d samples begin at %d: their offsets end at %d, and the file at %d: is this a shard?", m.count, m.begin, text, m.w.size)
+	if text > m.begin || m.begin > m.end {
+		return m.fail(errs.ErrDamaged, 0, "%d samples begin at %d: their offsets end at %d, and the last one at %d: is this a shard?", m.count, m.begin, text, m.end)
 	}
 	leaves := o.Leaves
 	if m.form == MDS {
@@ -166,7 +202,7 @@ func (m *mdsFile) leaves(ctx context.Context, text int64) ([]Leaf, *errs.Error) 
 
 // column adds a column, the next one.
 func (m *mdsFile) column(f *file, leaf Leaf, text int64) *errs.Error {
-	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg"
+	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg", "image:jpeg"
 	c := mdsColumn{to: f.columns.named(leaf.Name), told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u")}
 	if len(f.first) < 100 {
 		f.first = append(f.first, leaf.Name)

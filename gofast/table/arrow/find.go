@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/parquet"
@@ -16,7 +17,7 @@ const findRows = 1 << 16 // whose offsets are read at once
 
 // find does what table.Finder has. Binaries lie in the file as they are; compressed buffers are refused.
 func (f *file) find(ctx context.Context, name string, visit func(value *source.Extent) error) error {
-	i := slices.IndexFunc(f.fields, func(one field) bool { return one.Name == name })
+	i := f.named(name)
 	if i < 0 {
 		return f.notBinary(name)
 	}
@@ -32,10 +33,65 @@ func (f *file) find(ctx context.Context, name string, visit func(value *source.E
 	if leaf.coded || leaf.kind != binaries && leaf.kind != largeBinary {
 		return f.notBinary(name)
 	}
-	row := int64(0)
+	return f.visit(ctx, top, leaf, before, visit)
+}
+
+// Values visits the values of a column in a part of a file, which is an Arrow file: as table.Finder's Find visits binaries, and
+// texts like them; if numbers are asked for, whole ones of 64 bits.
+func Values(ctx context.Context, path string, part source.Extent, name string, numbers bool, visit func(value *source.Extent) error) (err error) {
+	defer pool.Recover(&err, op, path)
+	from, err := source.OpenRange(path, part.Offset, part.Length)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	asked := false // whoever visits knows offsets of the whole file
+	defer func() {
+		if known, ok := err.(*errs.Error); ok && known.Offset >= 0 && !asked {
+			known.Offset += part.Offset
+		}
+	}()
+	f := &file{File: from, opts: table.Options{}.WithDefaults(), dictionaries: map[int64][]*batch{}, layout: &parquet.Layout{Op: op, Group: "record batch"}}
+	defer func() { f.opts.Budget.Release(f.layout.Held) }()
+	if err := f.read(); err != nil {
+		return err
+	}
+	i := f.named(name)
+	if i < 0 {
+		return f.notBinary(name)
+	}
+	switch top := &f.fields[i]; {
+	case top.coded, numbers != (top.kind == integer && top.Type == parquet.Signed && top.Size == 8),
+		!numbers && !slices.Contains([]kind{binaries, largeBinary, texts, largeTexts}, top.kind):
+		return f.fault(errs.ErrSchema, "neither binaries, texts nor whole numbers of 64 bits, as is said of it").InColumn(name)
+	default:
+		err = f.visit(ctx, top, top, nil, func(value *source.Extent) error {
+			if value != nil {
+				value.Offset += part.Offset
+			}
+			asked = true
+			err := visit(value)
+			asked = err != nil
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return from.CheckUnchanged()
+}
+
+// named is the number of a column; -1: there is none.
+func (f *file) named(name string) int {
+	return slices.IndexFunc(f.fields, func(one field) bool { return one.Name == name })
+}
+
+// visit visits the values of a leaf of a column, before which there are other leaves.
+func (f *file) visit(ctx context.Context, top, leaf *field, before []field, visit func(value *source.Extent) error) error {
+	name, row := top.Name, int64(0)
 	for number, b := range f.batches {
-		s := sought{f: f, b: b, size: 4}
-		if leaf.kind == largeBinary {
+		s := sought{f: f, b: b, size: 4, fixed: leaf.kind == integer}
+		if s.fixed || leaf.kind == largeBinary || leaf.kind == largeTexts {
 			s.size = 8
 		}
 		at, nodes := b.of(top), []int{}
@@ -86,6 +142,7 @@ type sought struct {
 	valid   []int // buffers with a bit for each value: whether it is there
 	offsets int   // the buffer; the values' is the next one
 	size    int64 // of an offset
+	fixed   bool  // there are no offsets: the buffer is that of values of this size
 }
 
 // read is n bytes of a buffer.
@@ -110,23 +167,19 @@ func (s *sought) part(first, n int64, visit func(value *source.Extent) error) (i
 			valid = append(valid, bits)
 		}
 	}
-	stored, err := s.read(s.offsets, first*s.size, (n+1)*s.size)
+	extents := s.extents
+	if s.fixed {
+		extents = s.numbers
+	}
+	extent, err := extents(first, n)
 	if err != nil {
 		return 0, err
 	}
-	offset := func(i int64) int64 {
-		if s.size == 4 {
-			return int64(int32(binary.LittleEndian.Uint32(stored[4*i:])))
-		}
-		return int64(binary.LittleEndian.Uint64(stored[8*i:]))
-	}
-	begins, all := s.b.buffer(s.offsets + 1)
 	for i := range n {
-		from, to := offset(i), offset(i+1)
-		if from < 0 || to < from || to > all {
-			return i, s.f.fault(errs.ErrDamaged, fmt.Sprintf("a value from byte %d to %d of %d", from, to, all))
+		value, err := extent(i)
+		if err != nil {
+			return i, err
 		}
-		value := &source.Extent{Offset: s.b.body + begins + from, Length: to - from}
 		for _, bits := range valid {
 			if bits[i/8]>>(i%8)&1 == 0 {
 				value = nil
@@ -138,4 +191,37 @@ func (s *sought) part(first, n int64, visit func(value *source.Extent) error) (i
 		}
 	}
 	return 0, nil
+}
+
+// numbers says where each of n values of a fixed size lies.
+func (s *sought) numbers(first, n int64) (func(i int64) (*source.Extent, error), error) {
+	begins, all := s.b.buffer(s.offsets)
+	if first+n > all/s.size {
+		return nil, s.f.fault(errs.ErrDamaged, fmt.Sprintf("buffer %d has %d bytes, and those up to %d are needed", s.offsets, all, (first+n)*s.size))
+	}
+	return func(i int64) (*source.Extent, error) {
+		return &source.Extent{Offset: s.b.body + begins + (first+i)*s.size, Length: s.size}, nil
+	}, nil
+}
+
+// extents says where each of n binaries lies.
+func (s *sought) extents(first, n int64) (func(i int64) (*source.Extent, error), error) {
+	stored, err := s.read(s.offsets, first*s.size, (n+1)*s.size)
+	if err != nil {
+		return nil, err
+	}
+	offset := func(i int64) int64 {
+		if s.size == 4 {
+			return int64(int32(binary.LittleEndian.Uint32(stored[4*i:])))
+		}
+		return int64(binary.LittleEndian.Uint64(stored[8*i:]))
+	}
+	begins, all := s.b.buffer(s.offsets + 1)
+	return func(i int64) (*source.Extent, error) {
+		from, to := offset(i), offset(i+1)
+		if from < 0 || to < from || to > all {
+			return nil, s.f.fault(errs.ErrDamaged, fmt.Sprintf("a value from byte %d to %d of %d", from, to, all))
+		}
+		return &source.Extent{Offset: s.b.body + begins + from, Length: to - from}, nil
+	}, nil
 }

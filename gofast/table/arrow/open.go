@@ -86,21 +86,25 @@ func Open(from *source.File, opts table.Options) (reader table.Reader, err error
 		}
 	}()
 	f.layout.Page, f.layout.Find = f.page, f.find
-	var start [head]byte
-	if from.Size() < int64(len(start)) {
-		return nil, f.fault(errs.ErrDamaged, fmt.Sprintf("%d bytes are too few for an Arrow file", from.Size()))
-	}
-	if err := from.ReadFull(start[:], 0); err != nil {
-		return nil, err
-	}
-	read := f.readStream
-	if bytes.HasPrefix(start[:], []byte(magic)) {
-		read = f.readFile
-	}
-	if err := read(); err != nil {
+	if err := f.read(); err != nil {
 		return nil, err
 	}
 	return parquet.New(from, f.opts, f.layout)
+}
+
+// read reads the metadata.
+func (f *file) read() error {
+	var start [head]byte
+	if f.Size() < int64(len(start)) {
+		return f.fault(errs.ErrDamaged, fmt.Sprintf("%d bytes are too few for an Arrow file", f.Size()))
+	}
+	if err := f.ReadFull(start[:], 0); err != nil {
+		return err
+	}
+	if bytes.HasPrefix(start[:], []byte(magic)) {
+		return f.readFile()
+	}
+	return f.readStream()
 }
 
 // readFile reads a file by its footer.

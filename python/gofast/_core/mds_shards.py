@@ -13,9 +13,12 @@ from .shown_urls import is_url
 from .tfrecord_operations import Leaf
 
 ShardsForm = Literal["mds", "litdata"]
+ShardsCompression = Literal["", "suffix", "batch", "sample"]
 _MOST = 1 << 30  # bytes of an index
 _MOST_SHARD = (1 << 32) - 1  # bytes of a shard: its offsets have 32 bits
 _PACKED = (".zstd", ".gz", ".bz2")  # as `streaming` calls compressed shards; ".br" and ".snappy" are not read
+# What litData compresses together, and what that is called here.
+_LEVELS: dict[str, ShardsCompression] = {"chunk": "suffix", "batch": "batch", "sample": "sample"}
 
 _Listed = tuple[str, int, int]  # a name, samples, and unpacked bytes
 
@@ -26,7 +29,8 @@ class Shards(NamedTuple):
     Attributes:
         paths, samples: of each.
         leaves: the columns of litData's; MDS shards say them themselves.
-        compression: "suffix": some are compressed, as the ends of their names say; "": none.
+        compression: "": none is; "suffix": some are, as the ends of their names say; "batch", "sample": the
+            samples of litData's are, some together or each by itself.
         unpacked: how many bytes each compressed one holds, and 0 for others; () where none is compressed.
     """
 
@@ -34,7 +38,7 @@ class Shards(NamedTuple):
     paths: list[str]
     samples: list[int]
     leaves: list[Leaf]
-    compression: Literal["", "suffix"] = ""
+    compression: ShardsCompression = ""
     unpacked: Sequence[int] = ()
 
 
@@ -62,7 +66,9 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
     folder = os.path.dirname(os.path.abspath(path))
     try:
         told = json.loads(text)
-        listed, leaves = (_mds(told, folder), []) if form == "mds" else _litdata(told)
+        listed, leaves, compression = (
+            (_mds(told, folder), [], "") if form == "mds" else _litdata(told, folder)
+        )
         if not all(type(name) is str and type(n) is type(size) is int for name, n, size in listed):
             raise TypeError("names, numbers of samples and of bytes")
         if any(
@@ -78,7 +84,7 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
     if not listed:
         raise errors.NotFoundError(f"{path}: it lists no shard").at(path=path)
     paths = [os.path.join(folder, name) for name, *_ in listed]
-    made = Shards(form, paths, [samples for _, samples, _ in listed], leaves)
+    made = Shards(form, paths, [samples for _, samples, _ in listed], leaves, compression)
     unpacked = [size for *_, size in listed]
     return made._replace(compression="suffix", unpacked=unpacked) if any(unpacked) else made
 
@@ -107,11 +113,18 @@ def _mds(told: Any, folder: str) -> list[_Listed]:
     return listed
 
 
-def _litdata(told: Any) -> tuple[list[_Listed], list[Leaf]]:
+def _litdata(told: Any, folder: str) -> tuple[list[_Listed], list[Leaf], ShardsCompression]:
     config = told["config"]
-    for word in ("compression", "encryption", "ipc_compression"):
+    for word in ("encryption", "ipc_compression"):
         if config.get(word):
-            raise NotImplementedError(f"chunks have {word} {config[word]!r:.40}; plain ones are read")
+            raise NotImplementedError(f"chunks have {word} {config[word]!r:.40}; those without are read")
+    compression: ShardsCompression = ""
+    if config.get("compression"):
+        named, level = config["compression"].partition(":")[0], config.get("compression_level") or "chunk"
+        if named != "zstd" or level not in _LEVELS:
+            said = f"chunks have compression {config['compression']!r:.40}, {level!r:.40}"
+            raise NotImplementedError(f"{said}; zstd of {', '.join(_LEVELS)} is read")
+        compression = _LEVELS[level]
     if config.get("item_loader") not in (None, "PyTreeLoader"):
         raise NotImplementedError(f"chunks for the item loader {config['item_loader']!r:.40}")
     names = _leaves(json.loads(config["data_spec"])[1], "")
@@ -119,7 +132,14 @@ def _litdata(told: Any) -> tuple[list[_Listed], list[Leaf]]:
     leaves: list[Leaf] = [
         {"name": name, "encoding": encoding} for name, encoding in zip(names, encodings, strict=True)
     ]
-    return [(chunk["filename"], chunk["chunk_size"], 0) for chunk in told["chunks"]], leaves
+    listed = []
+    for chunk in told["chunks"]:
+        name = chunk["filename"]
+        if compression == "suffix":  # its own reader leaves chunks unpacked
+            plain = name.replace(f".{config['compression']}", "")
+            name = plain if os.path.exists(os.path.join(folder, plain)) else name
+        listed.append((name, chunk["chunk_size"], 0))
+    return listed, leaves, compression
 
 
 def _leaves(spec: Any, name: str) -> list[str]:

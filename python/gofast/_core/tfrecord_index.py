@@ -46,7 +46,7 @@ class RecordsOptions(NamedTuple):
     Attributes:
         paths: absolute ones.
         features: names; None: all.
-        compression: "", "gzip", "zlib", or "suffix": of MDS shards, whose names say it.
+        compression: "", "gzip", "zlib", or those of `Shards`.
         kept: where the index is; None: where gofast keeps its own.
         form: of the files; "": TFRecord.
         label: of tar files, the feature whose text is a whole number.

@@ -11,7 +11,7 @@ import random
 import resource
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,17 @@ import gofast
 from gofast import errors
 from gofast._core.mds_shards import Shards
 from gofast._core.tfrecord_index import TFRecordIndex
-from mds import lit_bytes, mds_bytes, read_mds, write_litdata, write_mds
+from mds import (
+    Pack,
+    lit_batches,
+    lit_bytes,
+    lit_rows,
+    lit_samples,
+    mds_bytes,
+    read_mds,
+    write_litdata,
+    write_mds,
+)
 from picture_files import contents
 from same import difference
 
@@ -104,7 +114,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     for at, value, said in (
         (0, (1 << 32) - 1, "4294967295 samples begin"),
         (0, 12, "what the columns are"),
-        (first, len(whole) + 1, "the file at"),
+        (first, len(whole) + 1, "the last one at"),
         (first + 8, 40, "sample 1 ends at 40"),
         (first + 8, len(whole) + 9, "sample 1 ends at"),
         (last, len(whole) - 1, "a column has|behind|ends"),
@@ -225,7 +235,7 @@ def _zstd(data: bytes) -> bytes:
     return bytes(pytest.importorskip("pyarrow").compress(data, "zstd", asbytes=True))
 
 
-PACK: dict[str, Callable[[bytes], bytes]] = {"zstd": _zstd, "gz": gzip.compress, "bz2": bz2.compress}
+PACK: dict[str, Pack] = {"zstd": _zstd, "gz": gzip.compress, "bz2": bz2.compress}
 
 
 def test_changed_shards_are_read_as_they_say_or_refused(tmp_path: Path) -> None:
@@ -310,8 +320,8 @@ def test_chunks_that_are_not_read(tmp_path: Path) -> None:
         return error.value
 
     for data, kind, said in (
-        (whole + b"ARROW1LDARW01\0", errors.UnsupportedError, "rows of Arrow"),
-        (b"LDFZ01\0\0" + whole, errors.UnsupportedError, "compressed frames"),
+        (whole + b"ARROW1LDARW01\0", errors.DamagedError, "is this a shard"),
+        (b"LDFZ01\0\0" + whole, errors.DamagedError, "is this a shard"),
         (b"\xff" * 4 + whole[4:], errors.DamagedError, "4294967295 samples"),
         (b"\2" + whole[1:], errors.DamagedError, "4 bytes stand between"),
         (lit_bytes([[b"", b"1234", b""]]), errors.DamagedError, "a column has 4"),
@@ -324,7 +334,9 @@ def test_chunks_that_are_not_read(tmp_path: Path) -> None:
         assert error.path == str(chunk) and (error.offset is not None or "index.json" in said)
     chunk.write_bytes(whole)
     for change, kind in (
-        ({"compression": "zstd"}, errors.UnsupportedError), ({"encryption": {}}, None),
+        ({"compression": "lz4"}, errors.UnsupportedError), ({"encryption": {}}, None),
+        ({"compression": "zstd", "compression_level": "all"}, errors.UnsupportedError),
+        ({"ipc_compression": "zstd"}, errors.UnsupportedError),
         ({"encryption": {"a": 1}}, errors.UnsupportedError),
         ({"item_loader": "Other"}, errors.UnsupportedError),
         ({"data_format": ["jpeg", "int"]}, errors.DamagedError), ({"data_spec": None}, errors.DamagedError),
@@ -336,3 +348,158 @@ def test_chunks_that_are_not_read(tmp_path: Path) -> None:
             assert len(gofast.ImageFiles.from_litdata(tmp_path, label=None)) == 3
         else:
             assert refused(kind, "index").path == str(tmp_path / "index.json")
+
+
+# What litData compresses together, and a chunk of it.
+LEVELS: dict[str, Callable[[bytes], bytes]] = {
+    "chunk": _zstd,
+    "batch": lambda data: lit_batches(data, _zstd, 3),
+    "sample": lambda data: lit_samples(data, _zstd),
+}
+
+
+def write_packed(folder: Path, level: str, chunks: Sequence[Any]) -> list[Path]:
+    """Chunks that are compressed, and their index."""
+    write_litdata(folder, SPEC, ["image:jpeg", "int", "str"], chunks)
+    told = json.loads((folder / "index.json").read_text())
+    told["config"] |= {"compression": "zstd:4", "compression_level": None if level == "chunk" else level}
+    paths = []
+    for chunk in told["chunks"]:
+        plain = folder / chunk["filename"]
+        if level == "chunk":
+            chunk["filename"] = chunk["filename"].replace(".bin", ".zstd:4.bin")
+        paths.append(folder / chunk["filename"])
+        paths[-1].write_bytes(LEVELS[level](plain.read_bytes()))
+        if level == "chunk":
+            plain.unlink()
+    (folder / "index.json").write_text(json.dumps(told))
+    return paths
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_compressed_chunks(tmp_path: Path, level: str) -> None:
+    rows = [leaves(i) for i in range(13)]
+    write_packed(tmp_path, level, [rows[:6], rows[6:]])
+    dataset = gofast.ImageFiles.from_litdata(tmp_path, label="more.0", transform=T.ToTensor())
+    assert dataset.targets == [i - 3 for i in range(13)] and [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
+    assert gofast.ImageFiles.from_litdata(tmp_path, label="more.1").targets == [f"ä{i}" for i in range(13)]
+    for (picture, _), content in zip(dataset, PICTURES, strict=True):
+        assert torch.equal(picture, T.ToTensor()(Image.open(io.BytesIO(content)).convert("RGB")))
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.targets == dataset.targets and again.paths == dataset.paths
+    if level == "chunk":  # as litdata's reader leaves them
+        first, plain = tmp_path / "chunk-0-0.zstd:4.bin", tmp_path / "chunk-0-0.bin"
+        plain.write_bytes(
+            bytes(pytest.importorskip("pyarrow").input_stream(first, compression="zstd").read())
+        )
+        first.unlink()
+        dataset = gofast.ImageFiles.from_litdata(tmp_path, label="more.0")
+        assert [*dataset._listing.files.contents] == PICTURES and dataset.paths[0] == f"{plain}[0]"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_changed_chunks_are_read_as_they_were_or_refused(tmp_path: Path, level: str) -> None:
+    """Every cut and 400 changes: nothing is read that is more than there was."""
+    rows = [[b"p" * (i * 70 + 50), struct.pack("<q", i), b"n"] for i in range(5)]
+    (path,) = write_packed(tmp_path, level, [rows])
+    whole, refused = path.read_bytes(), 0
+    changes = [whole[:end] for end in range(0, len(whole), 3)] + [whole + b"more"]
+    for seed in range(400):
+        rng, data = random.Random(seed), bytearray(whole)
+        at, width = rng.randrange(len(data) - 3), rng.choice([1, 4])
+        word = struct.pack("<I", rng.choice([0, 1, 300, rng.randrange(1 << 32)]))
+        data[at : at + width] = word[:width]
+        changes.append(bytes(data))
+    for change in changes:
+        path.write_bytes(change)
+        try:
+            dataset = gofast.ImageFiles.from_litdata(tmp_path, label="more.0")
+        except errors.GofastError as error:
+            assert error.path == str(path), error
+            refused += 1
+            continue
+        lengths = [len(content) for content in dataset._listing.files.contents]  # type: ignore[misc]
+        assert len(lengths) == 5 and sum(lengths) <= len(lit_bytes(rows)), change
+    assert refused > len(changes) // 2
+
+
+def test_a_frame_that_holds_more_than_it_says_is_not_unpacked(tmp_path: Path) -> None:
+    rows = [[b"p" * 99, struct.pack("<q", i), b"n"] for i in range(4)]
+    bomb = PACK["zstd"](bytes(64 << 20)) * 64
+    (path,) = write_packed(tmp_path, "batch", [rows])
+    path.write_bytes(lit_batches(lit_bytes(rows), lambda _: bomb, 4))
+    before = peak()
+    with pytest.raises(errors.DamagedError, match="does not hold 480 bytes") as error:
+        gofast.ImageFiles.from_litdata(tmp_path, label="more.0")
+    assert error.value.path == str(path) and error.value.offset == 24 + 4 * 5 + 24
+    assert peak() - before < 100 << 20
+
+
+def arrow(names: Sequence[str], *columns: Any, **options: Any) -> bytes:
+    """An Arrow file of two record batches."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table([*columns], names=[*names])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table.slice(0, 8))
+        writer.write_table(table.slice(8))
+    return bytes(sink.getvalue())
+
+
+def test_rows_of_arrow(tmp_path: Path) -> None:
+    """As litdata writes them by default where pictures are bytes: labels of numbers and of texts."""
+    flat = node("dict", [LEAF] * 4, ["image", "class", "name", "weight"])
+    write_litdata(tmp_path, flat, ["bytes", "int", "str", "float"], [[[b""] * 4] * 13])
+    path, labels = tmp_path / "chunk-0-0.bin", [3 - i for i in range(13)]
+    names = [f"ä{i}" for i in range(13)]
+    told = ["image", "class", "name", "weight"]
+    path.write_bytes(lit_rows(13, arrow(told, PICTURES, labels, names, [0.5] * 13)))
+    dataset = gofast.ImageFiles.from_litdata(tmp_path, transform=T.ToTensor())
+    assert dataset.targets == labels and [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
+    assert gofast.ImageFiles.from_litdata(tmp_path, label="name").targets == names
+    batch = next(iter(gofast.DataLoader(dataset, batch_size=1)))[0][0]
+    assert torch.equal(batch, T.ToTensor()(Image.open(io.BytesIO(PICTURES[0])).convert("RGB")))
+
+    def refused(kind: type[errors.GofastError], said: str, data: bytes, **given: Any) -> None:
+        path.write_bytes(data)
+        with pytest.raises(kind, match=said) as error:
+            gofast.ImageFiles.from_litdata(tmp_path, **given)
+        assert str(path) in str(error.value)
+
+    good = arrow(told, PICTURES, labels, names, [0.5] * 13)
+    refused(errors.UnsupportedError, '"float"', lit_rows(13, good), label="weight")
+    refused(errors.SchemaError, "no such column", lit_rows(13, arrow(["image"], PICTURES)))
+    refused(errors.SchemaError, "as is said of it", lit_rows(13, arrow(told[:2], PICTURES, names)))
+    refused(errors.MissingValueError, "class", lit_rows(13, arrow(told[:2], PICTURES, [None, *labels[1:]])))
+    packed = arrow(told[:2], PICTURES, labels, compression="zstd")
+    refused(errors.UnsupportedError, "compressed", lit_rows(13, packed))
+    refused(errors.DamagedError, "more rows than 12", lit_rows(12, good))
+    refused(errors.DamagedError, "has 13 rows", lit_rows(14, good))
+    refused(errors.DamagedError, "no ARROW1 at the end", lit_rows(13, good[:-1]))
+    write_litdata(tmp_path, SPEC, ["bytes", "int", "str"], [[leaves(i) for i in range(3)]])
+    plain = path.read_bytes()  # the reader of litdata takes the Arrow file, which has the same
+    path.write_bytes(plain + lit_rows(0, arrow(["image"], PICTURES[:3]))[8:])
+    assert gofast.ImageFiles.from_litdata(tmp_path, label="more.0").targets == [-3, -2, -1]
+
+
+def test_changed_rows_are_read_or_refused(tmp_path: Path) -> None:
+    """300 changes: values that lie in the file, or an error whose place is one of the file."""
+    pictures = [b"p" * (i * 7) for i in range(13)]
+    flat = node("dict", [LEAF] * 2, ["image", "class"])
+    write_litdata(tmp_path, flat, ["bytes", "int"], [[[b""] * 2] * 13])
+    path = tmp_path / "chunk-0-0.bin"
+    whole, refused = lit_rows(13, arrow(["image", "class"], pictures, [*range(13)])), 0
+    for seed in range(300):
+        rng, data = random.Random(seed), bytearray(whole)
+        at = rng.randrange(60, len(data) - 12)
+        data[at] = rng.choice([0, 255, rng.randrange(256)])
+        path.write_bytes(data)
+        try:
+            dataset = gofast.ImageFiles.from_litdata(tmp_path)
+        except errors.GofastError as error:
+            assert error.path == str(path), seed
+            assert error.offset is None or error.offset >= 60, (seed, error)
+            refused += 1
+            continue
+        assert all(content in data for content in dataset._listing.files.contents), seed  # type: ignore[union-attr, misc]
+    assert 30 < refused < 250
