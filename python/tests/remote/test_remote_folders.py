@@ -20,6 +20,7 @@ import torch
 from torchvision import transforms as T
 from torchvision.datasets import ImageFolder
 
+import fresh
 import gofast
 from buckets import Bucket, bucket
 from gofast import errors
@@ -226,7 +227,7 @@ def test_the_budget_is_asked_before_the_first_download(
     assert store.asked["GET object"] == 0
     total = sum(each.content and len(each.content) for key, each in store.objects.items() if "train/" in key)
     monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", str(total + 100))
-    subprocess.run([sys.executable, "-c", OPEN, "s3://bkt/train"], check=True)  # nobody uses it any more
+    fresh.run(["-c", OPEN, "s3://bkt/train"], check=True)  # nobody uses it any more
     store.put("big.bin", bytes(200_000 if total > 200_000 else total))
     local_files("s3://bkt/big.bin")
     assert [path.name[33:] for path in kept.iterdir() if path.name != "lock"] == ["big.bin"]
@@ -256,8 +257,8 @@ def test_processes_share_it_and_a_killed_one_is_gone_on_with(store: Bucket, phot
         child.wait()
     before = store.asked["GET object"]
     with ThreadPoolExecutor(3) as pool:
-        command = [sys.executable, "-c", OPEN, "s3://bkt/train"]
-        roots = {*pool.map(lambda _: subprocess.check_output(command, timeout=100), range(3))}
+        command = ["-c", OPEN, "s3://bkt/train"]
+        roots = {*pool.map(lambda _: fresh.run(command, check=True).stdout, range(3))}
     assert len(roots) == 1
     assert 0 < store.asked["GET object"] - before < count
     same(gofast.ImageFolder("s3://bkt/train", CROP), photos)
