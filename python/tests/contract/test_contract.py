@@ -228,7 +228,7 @@ class Everything(Dataset[Any]):
         return _MapDatasetFetcher(self.sets[name], True, default_collate, False).fetch(rows)
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_workers_of_any_start_method(method: str, tmp_path: Path) -> None:
     made: dict[str, Any] = {}
     want: dict[str, Any] = {}

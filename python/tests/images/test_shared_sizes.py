@@ -140,7 +140,7 @@ def _child(dataset: Any, inode: int) -> None:
     dataset[5]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_children_have_the_same_file(root: Path, method: str) -> None:
     dataset = opened(root)
     inode = os.fstat(dataset._files._shared.fd).st_ino

@@ -30,7 +30,7 @@ def test_files_without_a_version_come_first(web: Served, out: Path) -> None:
     web.tags = False
     dataset = gofast.ImageFiles.from_tar(urls(web, out), transform=TEST)
     assert dataset._listing.files.shards is None and len(came(web)) == len(tars(out))
-    loader = DataLoader(Subset(dataset, range(20)), 7, num_workers=1, multiprocessing_context="spawn")
+    loader = DataLoader(Subset(dataset, range(20)), 7, num_workers=1, multiprocessing_context="forkserver")
     assert same(epoch(loader), epoch(DataLoader(Subset(local(out), range(20)), 7)))
 
 

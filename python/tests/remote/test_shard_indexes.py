@@ -131,10 +131,11 @@ def test_batches_are_those_of_the_disk(
     assert set(web.whole.values()) == {1}
 
 
-def test_spawned_workers(web: Served, out: Path) -> None:
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
+def test_workers_that_inherit_nothing(method: str, web: Served, out: Path) -> None:
     dataset = remote(web, out, TRAIN)
     rows = Subset(dataset, range(20))
-    options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "spawn"}
+    options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": method}
     want = epoch(DataLoader(Subset(local(out, TRAIN), range(20)), 7, num_workers=1))
     assert same(epoch(DataLoader(rows, 7, **options)), want)
     assert len(came(web)) == 4 and max(web.whole.values()) == 1
