@@ -349,6 +349,7 @@ def check_this_epoch_and_the_next(loader: Any, iterator: Any, again: Any) -> Non
 @pytest.mark.filterwarnings(
     "ignore:.*made again:gofast.errors.GofastWarning", "ignore:This DataLoader will create"
 )
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(
     ("name", "workers", "options"),
     [
