@@ -413,6 +413,7 @@ def programs(seed: int) -> Iterator[str]:
     yield from random.Random(seed).choices(usable, k=random.Random(seed).randint(1, 5))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("block", range(4))
 @pytest.mark.usefixtures("begun_at_once")
 def test_looks_in_any_order(block: int, files: list[Path]) -> None:
