@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import shutil
 import signal
@@ -25,6 +26,7 @@ import gofast
 from buckets import Bucket, bucket
 from gofast import errors
 from gofast._core import remote_files, remote_folders
+from gofast._core.download_cache import DownloadBudget, DownloadCache, _claims
 from gofast._core.remote_files import local_files
 from gofast._core.remote_folders import local_folder
 from image_data import make_folder
@@ -262,6 +264,41 @@ def test_processes_share_it_and_a_killed_one_is_gone_on_with(store: Bucket, phot
     assert len(roots) == 1
     assert 0 < store.asked["GET object"] - before < count
     same(gofast.ImageFolder("s3://bkt/train", CROP), photos)
+
+
+def test_ctrl_c_behind_any_call_releases_all(store: Bucket, kept: Path) -> None:
+    """But a claim of a folder that is whole: it stays until this process ends."""
+    store.put("train/c/a.jpg", b"a")
+    cache, before = DownloadCache(DownloadBudget.of()), left(kept)
+    for nth in itertools.count(1):
+        calls = 0
+
+        def behind(frame: Any, event: str, _: Any, nth: int = nth) -> None:
+            nonlocal calls
+            calls += event.endswith("return") and frame.f_code.co_filename == remote_folders.__file__
+            if calls == nth:
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGINT)
+
+        try:
+            sys.setprofile(behind)
+            local_folder("s3://bkt/train")
+        except KeyboardInterrupt:
+            for path in kept.glob("*-train"):
+                cache.release(path.name)
+            assert left(kept) == before, nth
+            shutil.rmtree(kept, ignore_errors=True)
+        else:
+            break
+        finally:
+            sys.setprofile(None)
+    assert nth > 30
+
+
+def left(kept: Path) -> list[str]:
+    """What this process holds of the folder of downloads."""
+    fds = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+    return [fd for fd in fds if fd.startswith(str(kept))] + [*_claims]
 
 
 def test_a_picture_that_changes_behind_the_listing(store: Bucket, photos: Path) -> None:
