@@ -109,7 +109,7 @@ def machine(root: Path, used: int) -> Path:
     return root
 
 
-SLOW = {"spawned workers"}
+SLOW = {"spawned workers"}  # which are full
 
 Plant = tuple[Callable[[Path], Any], Callable[[Any], Any] | None, str]
 

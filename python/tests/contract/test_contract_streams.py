@@ -155,7 +155,7 @@ def rows(loader: Any) -> list[int]:
 
 @pytest.fixture(scope="module")
 def every(written: tuple[Stream, Path]) -> Any:
-    """All rows as one batch of torch's, which a test takes slices of: in batches of 1 they take 2 s."""
+    """All rows as one batch of torch's, whose slices smaller batches are: its loader takes up to 2 s for those."""
     return batches(DataLoader(written[0].whole(written[1]), COUNT))[0]
 
 
@@ -167,7 +167,7 @@ def between(batch: Any, start: int, stop: int) -> Any:
 
 
 @LOADERS
-@pytest.mark.parametrize("size", [1, 100, 5000])
+@pytest.mark.parametrize("size", [7, 100, 5000, pytest.param(1, marks=pytest.mark.full)])
 def test_the_rows_of_the_files(make: Any, every: Any, size: int, kind: Any) -> None:
     for drop_last in (False, True) if size > 1 else (False,):
         behind = COUNT // size * size if drop_last else COUNT

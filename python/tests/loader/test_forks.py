@@ -47,11 +47,11 @@ def test_iterators_of_the_parent(count: int, tmp_path: Path) -> None:
 
 
 def test_joined_datasets_of_the_parent(tmp_path: Path) -> None:
-    assert run(tmp_path, "joined", 2) == ""
+    assert run(tmp_path, "joined", 3) == ""
 
 
 def test_fault_in_a_child_ends_it(tmp_path: Path) -> None:
-    said = run(tmp_path, "crash", 2)
+    said = run(tmp_path, "crash", 3)
     assert "fault" in said.lower()  # torch's handler or Python's says so
 
 
