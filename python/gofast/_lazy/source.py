@@ -383,10 +383,11 @@ def _png_ends(data: bytes) -> bool:
     chunks, at = memoryview(data), 8
     while at + 12 <= len(data):
         end = at + 8 + int.from_bytes(chunks[at : at + 4], "big")
-        kind = chunks[at + 4 : at + 8]
+        kind = data[at + 4 : at + 8]
         if kind == b"IEND":
             return True
-        if kind == b"IDAT" and zlib.crc32(chunks[at + 4 : end]).to_bytes(4, "big") != chunks[end : end + 4]:
+        checksum = int.from_bytes(chunks[end : end + 4], "big")
+        if kind == b"IDAT" and zlib.crc32(chunks[at + 4 : end]) != checksum:
             return False
         at = end + 4
     return False

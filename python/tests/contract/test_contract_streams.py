@@ -155,7 +155,7 @@ def rows(loader: Any) -> list[int]:
 
 @pytest.fixture(scope="module")
 def every(written: tuple[Stream, Path]) -> Any:
-    """All rows as one batch of torch's, whose slices smaller batches are: its loader takes up to 2 s for those."""
+    """All rows as one batch of torch's: smaller ones are slices of it, and take its loader up to 2 s."""
     return batches(DataLoader(written[0].whole(written[1]), COUNT))[0]
 
 
