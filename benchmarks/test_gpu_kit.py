@@ -39,6 +39,7 @@ def outcomes(folder: Path) -> dict[str, str]:
     return {line["test"].rpartition("::")[2]: line["outcome"] for line in lines}
 
 
+@pytest.mark.full
 def test_behind_a_test_that_ends_the_process_the_others_run(tmp_path: Path) -> None:
     done = kit_run.do(checks(tmp_path, TESTS + FAILS), tmp_path, 60)
     assert done["became"] == "failed"

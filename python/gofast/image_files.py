@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 
 from . import errors
-from ._core.arguments import checked, checked_but_urls
+from ._core.arguments import checked
 from ._core.numbers import DType
 from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
@@ -283,7 +284,7 @@ class ImageFiles(VisionDataset):
         return cls(pictures, labels, transform, **options)
 
     @classmethod
-    @checked_but_urls
+    @partial(checked, urls=True)
     def from_tar(
         cls: type[Self],
         paths: Paths,

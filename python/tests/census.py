@@ -9,11 +9,9 @@ its line in MOST.
 from __future__ import annotations
 
 import ast
-import io
 import re
 import subprocess
 import sys
-import tokenize
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -128,19 +126,22 @@ def lines() -> dict[str, int]:
     return counts
 
 
-_SPACE = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _python_lines(text: str) -> int:
-    found: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in (tokenize.COMMENT, *_SPACE):
-            found.update(range(token.start[0], token.end[0] + 1))
+    """The lines that hold a token, of which only texts have several: half of the time of `tokenize`."""
+    each = text.splitlines()
+    found = {number for number, line in enumerate(each, 1) if line.strip() and line.lstrip()[0] != "#"}
+    docstrings = set[int]()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
-            found.difference_update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    return len(found - {number for number, line in enumerate(text.splitlines(), 1) if not line.strip()})
+        if isinstance(node, ast.expr) and node.lineno != node.end_lineno:
+            if isinstance(node, (ast.Constant, ast.JoinedStr)):
+                inside = range(node.lineno, (node.end_lineno or 0) + 1)
+                found.update(number for number in inside if each[number - 1].strip())
+        elif isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
+            docstrings.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(found - docstrings)
 
 
 def _c_lines(text: str) -> int:

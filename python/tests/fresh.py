@@ -19,12 +19,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 _servers: dict[int, socket.socket] = {}  # of this process: a forked child starts its own
+_lock = threading.Lock()  # several threads may ask at once
 
 
 def run(
@@ -41,7 +43,8 @@ def run(
     ours, theirs = socket.socketpair()
     with ours, theirs, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given = [theirs.fileno(), out.fileno(), err.fileno()]
-        socket.send_fds(_server(), [len(request).to_bytes(8, "little") + request], given)
+        with _lock:
+            socket.send_fds(_server(), [len(request).to_bytes(8, "little") + request], given)
         theirs.close()
         pid = int.from_bytes(ours.recv(8), "little")
         late = not select.select([ours], [], [], timeout)[0]

@@ -109,6 +109,8 @@ def machine(root: Path, used: int) -> Path:
     return root
 
 
+SLOW = {"spawned workers"}  # which are full
+
 Plant = tuple[Callable[[Path], Any], Callable[[Any], Any] | None, str]
 
 # A few whole looks; test_doctor_rules.py has the verdicts, on recorded facts.

@@ -178,11 +178,6 @@ def checked(target: F, urls: bool = False) -> F:
     return call  # type: ignore[return-value]
 
 
-def checked_but_urls(target: F) -> F:
-    """The same of a function that downloads files itself."""
-    return checked(target, urls=True)
-
-
 class OptionGroup:
     """Options that go together: base class of frozen dataclasses, which check their fields.
 

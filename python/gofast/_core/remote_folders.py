@@ -5,6 +5,7 @@ A bucket's listing decides what is in it: its digest is the folder's name, so an
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import itertools
@@ -21,6 +22,7 @@ from .remote_access import fsspec_of, normal, remote_file
 from .remote_listings import bucket_objects
 from .remote_operations import RemoteObject, RemoteState, download_folder
 from .shown_urls import shown
+from .signals import deferred
 from .units import many
 
 _S3 = "s3://"  # whose server the core asks; any other is fsspec's
@@ -80,26 +82,27 @@ def _kept(url: str, folders: Sequence[str], wanted: list[RemoteObject]) -> str:
     name = file_name(url, *folders, *([*each.values()] for each in wanted))
     path = cache.path(name)
     inside = name[33:].strip(".") or "files"
-    cache.claim(name)
-    try:
+    part = path + ".part"
+    with contextlib.ExitStack() as claim:
+        with deferred():  # else there could be a claim, or a lock below, of which nobody knows
+            cache.claim(name)
+            claim.callback(cache.release, name)
         while not os.path.isdir(path):
-            part = path + ".part"
-            if (fd := _locked(part)) is None:
-                time.sleep(_WAIT)
-                continue
-            try:
+            with contextlib.ExitStack() as lock:
+                with deferred():
+                    if (fd := _locked(part)) is not None:
+                        lock.callback(os.close, fd)
+                        lock.callback(fcntl.flock, fd, fcntl.LOCK_UN)  # a fork of another thread has it, too
+                if fd is None:
+                    time.sleep(_WAIT)
+                    continue
                 with writing(part):
                     if os.path.isdir(path):  # meanwhile: the part is an empty one, made behind it
                         shutil.rmtree(part, ignore_errors=True)  # or whoever has just looked does it
                         break
                     _fill(url, os.path.join(part, inside), folders, wanted, cache, fd)
                     os.rename(part, path)
-            finally:
-                fcntl.flock(fd, fcntl.LOCK_UN)  # a fork of another thread has it, too
-                os.close(fd)
-    except BaseException:
-        cache.release(name)
-        raise
+        claim.pop_all()
     return os.path.join(path, inside)
 
 

@@ -57,7 +57,7 @@ class Held:
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over():
-            Held.waiting -= self._bytes
+            Held.waiting -= getattr(self, "_bytes", 0)  # Ctrl-C may have come before it had any
 
     @staticmethod
     def begin(each: Iterable[Held]) -> None:

@@ -6,6 +6,7 @@ import enum
 import io
 import os
 import weakref
+import zlib
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -377,8 +378,19 @@ def _jpeg_ends(data: bytes) -> bool:
 
 
 def _png_ends(data: bytes) -> bool:
-    """Whether the last chunk is there. Opening has looked, and somebody may have cut it since."""
-    return data.rfind(b"IEND") > 0
+    """Whether the last chunk is there, and those of pixels have their checksums: any other data may be no
+    stream of zlib's, which Pillow says when it decodes."""
+    chunks, at = memoryview(data), 8
+    while at + 12 <= len(data):
+        end = at + 8 + int.from_bytes(chunks[at : at + 4], "big")
+        kind = data[at + 4 : at + 8]
+        if kind == b"IEND":
+            return True
+        checksum = int.from_bytes(chunks[end : end + 4], "big")
+        if kind == b"IDAT" and zlib.crc32(chunks[at + 4 : end]) != checksum:
+            return False
+        at = end + 4
+    return False
 
 
 def _webp_ends(data: bytes) -> bool:

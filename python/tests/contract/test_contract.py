@@ -178,16 +178,15 @@ def test_batches_of_torchs_loader(ours: Any, plain: Any) -> None:
     compare(ours, plain, DataLoader)
 
 
-@LOADERS
-def test_batches_of_workers(ours: Any, plain: Any, loader: Any) -> None:
+def test_batches_of_workers(ours: Any, plain: Any) -> None:
     for number, tree in enumerate((TREES["alone"], TREES["joined"])):
         options = {"batch_size": 4, "shuffle": True, "num_workers": 2, "persistent_workers": number == 1}
         want = epochs(DataLoader, tree(plain), **options)
-        assert difference(epochs(loader, tree(ours), **options), want) == "", options
+        for loader in (DataLoader, gofast.DataLoader):
+            assert difference(epochs(loader, tree(ours), **options), want) == "", (loader, options)
 
 
-@LOADERS
-def test_samplers(ours: Any, plain: Any, loader: Any) -> None:
+def test_samplers(ours: Any, plain: Any) -> None:
     weights = torch.rand(COUNT, generator=torch.Generator().manual_seed(2)).tolist()
     for options in (
         lambda: {"batch_size": 5, "sampler": WeightedRandomSampler(weights, 31)},
@@ -197,7 +196,8 @@ def test_samplers(ours: Any, plain: Any, loader: Any) -> None:
         lambda: {"batch_size": 4, "collate_fn": list},
     ):
         want = epochs(DataLoader, plain, count=1, **options())
-        assert difference(epochs(loader, ours, count=1, **options()), want) == ""
+        for loader in (DataLoader, gofast.DataLoader):
+            assert difference(epochs(loader, ours, count=1, **options()), want) == "", loader
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -228,7 +228,7 @@ class Everything(Dataset[Any]):
         return _MapDatasetFetcher(self.sets[name], True, default_collate, False).fetch(rows)
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_workers_of_any_start_method(method: str, tmp_path: Path) -> None:
     made: dict[str, Any] = {}
     want: dict[str, Any] = {}

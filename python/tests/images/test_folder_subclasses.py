@@ -21,6 +21,7 @@ from torchvision import transforms as T
 from torchvision.datasets.folder import IMG_EXTENSIONS, default_loader
 from torchvision.transforms import v2
 
+import fresh
 import gofast
 from gofast._loader.batch_source import BatchSource
 from same import difference
@@ -282,7 +283,7 @@ import gofast
 folder.ImageFolder = gofast.ImageFolder
 assert len(folder.ImageFolder({str(tree)!r})) == 9
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    fresh.run(["-c", code], check=True)
 
 
 def test_class_names_are_made_when_somebody_asks(tree: Path) -> None:

@@ -96,11 +96,15 @@ def compare(root: Path, transform: Callable[[Any], Any] | None) -> tuple[ImageFo
 # ------------------------------------------------------------------ Pillow's kinds, whole and broken
 
 
+KINDS = pytest.mark.xdist_group("Pillow's kinds")  # which are made once, for 3 s of a processor
+
+
 @pytest.fixture(scope="module")
 def kinds() -> list[tuple[str, bytes]]:
     return list(pillows_kinds())
 
 
+@KINDS
 @pytest.mark.daily(1)
 @pytest.mark.parametrize("transform", [None, TRAIN], ids=["pictures", "train"])
 def test_every_kind_that_pillow_writes(
@@ -128,6 +132,7 @@ AT_LENGTH = [pytest.mark.soak, pytest.mark.timeout(1200)]
 LENGTHS = pytest.mark.parametrize("long", [False, pytest.param(True, marks=AT_LENGTH)])
 
 
+@KINDS
 @LENGTHS
 @pytest.mark.parametrize("transform", [None, TRAIN, VALID], ids=["pictures", "train", "valid"])
 def test_damaged_files(
@@ -299,6 +304,7 @@ def _attempt(dataset: Any, index: int) -> None:
         pass
 
 
+@KINDS
 def test_truncated_images_are_loaded_where_the_user_says_so(
     tmp_path: Path, kinds: list[tuple[str, bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,10 +343,10 @@ def test_plugins_that_the_user_registers(tmp_path: Path, monkeypatch: pytest.Mon
 BAD = (4, 11, 12, 13)  # samples that cannot be read; 11 has a good header
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """24 pictures in 3 classes, four of which are broken, two GIFs."""
-    folder = make_folder(tmp_path / "pictures", 24, 3)
+    folder = make_folder(tmp_path_factory.mktemp("pictures") / "pictures", 24, 3)
     files = [Path(path) for path, _ in torchvision.datasets.ImageFolder(folder).samples]
     files[BAD[0]].write_bytes(b"")
     files[BAD[1]].write_bytes(files[BAD[1]].read_bytes()[:-60])
@@ -349,6 +355,12 @@ def root(tmp_path: Path) -> Path:
     for i in (0, 20):
         files[i].write_bytes(saved(photograph(i, 50, 40), "GIF") or b"")
     return folder
+
+
+@pytest.fixture
+def root(written: Path, tmp_path: Path) -> Path:
+    """A copy of them."""
+    return Path(shutil.copytree(written, tmp_path / "pictures"))
 
 
 def _open(path: str) -> Image.Image:

@@ -61,7 +61,10 @@ def same(ours: list[Any], theirs: list[Any], lazy: bool = True) -> None:
         assert a["lazy"].tolist() == [lazy] * len(a["lazy"]) and not b["lazy"].any()
 
 
-@pytest.mark.parametrize(("workers", "method"), [(0, None), (2, "fork"), (2, "forkserver"), (2, "spawn")])
+@pytest.mark.parametrize(
+    ("workers", "method"),
+    [(0, None), (2, "fork"), (2, "forkserver"), pytest.param(2, "spawn", marks=pytest.mark.full)],
+)
 def test_batches_are_torchs(paths: list[Path], workers: int, method: str | None) -> None:
     options: dict[str, Any] = {
         "batch_size": 3, "shuffle": True, "num_workers": workers, "multiprocessing_context": method

@@ -156,7 +156,9 @@ def _here(dataset: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "GIF"])  # the core's, and Pillow's
-@pytest.mark.parametrize("finder", ["this process", "a forked one", "a spawned one"])
+@pytest.mark.parametrize(
+    "finder", ["this process", "fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)]
+)
 def test_another_process_finds_the_new_size_between_draw_and_fill(
     tmp_path: Path, finder: str, kind: str
 ) -> None:
@@ -173,8 +175,7 @@ def test_another_process_finds_the_new_size_between_draw_and_fill(
     if finder == "this process":
         _here(dataset)
     else:
-        context = multiprocessing.get_context("fork" if finder == "a forked one" else "spawn")
-        process = context.Process(target=_here, args=(dataset,))
+        process = multiprocessing.get_context(finder).Process(target=_here, args=(dataset,))
         process.start()
         process.join()
         assert process.exitcode == 0

@@ -12,11 +12,10 @@ import random
 import resource
 import shutil
 import stat
-import subprocess
-import sys
 import time
 from array import array
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from torchvision import transforms as T
 
 import gofast
 from gofast import errors
+from gofast._images import file_index
 from image_data import photograph
 
 TRAIN = T.Compose([T.RandomResizedCrop(16), T.RandomHorizontalFlip(), T.ToTensor()])
@@ -81,38 +81,35 @@ def known(dataset: Any) -> int:
     return int((dataset._files.sizes != 0).all(1).sum())
 
 
-_OTHER = """
-import sys
-import gofast
-import gofast._images.file_index as index
-index._KEPT_FROM = 1
-sys.path.insert(0, sys.argv[2])
-import test_shared_sizes as tests
-dataset = tests.opened(sys.argv[1])
-print(tests.known(dataset), flush=True)
-sys.stdin.readline()
-if sys.argv[3] == "epoch":
-    tests.epoch(dataset)
-else:
-    dataset[3]
-print(tests.known(dataset))
-"""
+def _other(root: Path, what: str, cache: str, pipe: Connection) -> None:
+    file_index._KEPT_FROM = 1
+    os.environ["XDG_CACHE_HOME"] = cache
+    dataset = opened(root)
+    pipe.send(known(dataset))
+    pipe.recv()
+    if what == "epoch":
+        epoch(dataset)
+    else:
+        dataset[3]
+    pipe.send(known(dataset))
 
 
-def other(root: Path, what: str = "epoch") -> Any:
-    """Another process, which waits before it does that."""
-    command = [sys.executable, "-c", _OTHER, str(root), str(Path(__file__).parent), what]
-    folder = str(Path(__file__).parent.parent)
-    return subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env={**os.environ, "PYTHONPATH": folder})
+def other(root: Path, what: str = "epoch") -> Connection:
+    """Another process, which inherits nothing: it says what it knows, and does that when it is told to."""
+    ours, theirs = multiprocessing.Pipe()
+    arguments = root, what, os.environ["XDG_CACHE_HOME"], theirs
+    multiprocessing.get_context("forkserver").Process(target=_other, args=arguments, daemon=True).start()
+    return ours
 
 
 def test_processes_of_a_host_find_sizes_for_each_other(root: Path, tmp_path: Path) -> None:
     dataset = opened(root)
     process = other(root)
-    assert process.stdout.readline() == "0\n"
+    assert process.recv() == 0
     list(gofast.DataLoader(torch.utils.data.Subset(dataset, range(4)), 4))
     assert known(dataset) == 4
-    assert process.communicate("\n")[0] == f"{COUNT}\n" and process.returncode == 0
+    process.send("go on")
+    assert process.recv() == COUNT
     assert known(dataset) == COUNT
     (file,) = files(tmp_path)
     assert file.stat().st_size == 8 * COUNT and stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -124,11 +121,12 @@ def test_a_picture_that_another_rank_has_found_changed(root: Path) -> None:
     """This rank has drawn by the old size, and both know the new one: the draws hold the old one."""
     dataset = opened(root)
     process = other(root, "one")
-    assert process.stdout.readline() == "0\n"
+    assert process.recv() == 0
     compiled, indices = dataset._here(), array("q", range(COUNT))
     records = compiled.view.new_draws(None)(indices)
     photograph(99, 61, 47).save(root / "class" / "03.png")
-    assert process.communicate("\n")[0] == f"{COUNT}\n"
+    process.send("go on")
+    assert process.recv() == COUNT
     assert dataset._files.sizes[3].tolist() == [61, 47]
     with pytest.raises(errors.ChangedError, match="is 61x47 and was"):
         compiled.batcher.batch(indices, records)
@@ -140,7 +138,7 @@ def _child(dataset: Any, inode: int) -> None:
     dataset[5]
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_children_have_the_same_file(root: Path, method: str) -> None:
     dataset = opened(root)
     inode = os.fstat(dataset._files._shared.fd).st_ino

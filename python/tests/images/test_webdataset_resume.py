@@ -144,9 +144,15 @@ def loader_of(name: str, urls: str, workers: int, **options: Any) -> Any:
     ("name", "workers"),
     [
         *((name, 0) for name in PIPELINES if name != "seeds of workers"),
-        *((name, 2) for name in ("training", "a collation that draws", "single samples", "epochs")),
+        *((name, 2) for name in ("training", "a collation that draws", "single samples")),
         ("seeds of workers", 2),
-        *((name, 3) for name in ("batched", "resampled", "two shuffles", "user's own stage")),
+        ("batched", 3),
+        # By day, workers of these are the persistent ones below.
+        pytest.param("epochs", 2, marks=pytest.mark.full),
+        *(
+            pytest.param(name, 3, marks=pytest.mark.full)
+            for name in ("resampled", "two shuffles", "user's own stage")
+        ),
     ],
 )
 def test_it_goes_on_as_if_nothing_had_happened(name: str, workers: int, shards: str) -> None:
@@ -352,14 +358,14 @@ def check_this_epoch_and_the_next(loader: Any, iterator: Any, again: Any) -> Non
 @pytest.mark.parametrize(
     ("name", "workers", "options"),
     [
-        ("training", 3, {"drop_last": True}),
-        ("single samples", 2, {}),
-        ("single samples", 2, {"collate_fn": noisy_row}),
         ("epochs", 2, {}),
         ("resampled", 2, {}),
         ("two shuffles", 3, {}),
         ("user's own stage", 2, {}),
-        ("few shards", 3, {}),
+        pytest.param("training", 3, {"drop_last": True}, marks=pytest.mark.full),
+        pytest.param("single samples", 2, {}, marks=pytest.mark.full),
+        pytest.param("single samples", 2, {"collate_fn": noisy_row}, marks=pytest.mark.full),
+        pytest.param("few shards", 3, {}, marks=pytest.mark.full),
     ],
 )
 def test_persistent_workers_go_on_between_and_in_later_epochs(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,3 +81,29 @@ def test_a_place_that_is_not_there() -> None:
     codecs.load()
     with pytest.raises(ValueError, match="no such place"):
         codecs.capsule().jpeg_is_certain(b"abc", 4, 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_damaged_png_raises_where_pillow_decodes_it(tmp_path: Path) -> None:
+    """Its checksums tell, so that no code of the user's runs before that."""
+    path, numbers, found = tmp_path / "a.png", np.random.default_rng(4), Counter[str]()
+    photograph(1, 90, 70).save(path)
+    data, lazy = path.read_bytes(), 0
+    for _ in range(200):
+        damaged = bytearray(data)
+        damaged[numbers.integers(data.index(b"IDAT") + 4, len(data) - 16)] ^= 1 << int(numbers.integers(8))
+        path.write_bytes(damaged)
+        said = [raised(opened, path) for opened in (gofast.open, Image.open)]
+        assert said[0] == said[1]
+        found[said[0]] += 1
+        lazy += type(gofast.open(path)) is not type(Image.open(path))
+    assert found["broken data stream when reading image file"] > 50 and lazy == 200
+
+
+def raised(opened: Callable[[Path], Image.Image], path: Path) -> str:
+    """What is wrong with a file where it is converted."""
+    try:
+        opened(path).convert("RGB")
+    except OSError as error:
+        return str(error)
+    return ""

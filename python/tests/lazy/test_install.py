@@ -330,8 +330,8 @@ def test_what_is_left_to_python_is_named_with_its_cost(workers: str, folder: Pat
 
 
 def test_commands_exit_codes_and_usage(tmp_path: Path) -> None:
-    done = run("-c", "import sys; print(sys.argv, repr(sys.path[0])); sys.exit(7)", "a", "-b", cwd=tmp_path)
+    done = quick("-c", "import sys; print(sys.argv, repr(sys.path[0])); sys.exit(7)", "a", "-b", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (7, "['-c', 'a', '-b'] ''\n")
     (tmp_path / "unit.py").write_text("import sys; print(__name__, sys.argv[1:])")
-    done = run("-m", "unit", "x", cwd=tmp_path)
+    done = quick("-m", "unit", "x", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "__main__ ['x']\n")

@@ -7,8 +7,6 @@ import gc
 import io
 import pickle
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,6 +24,7 @@ from torchvision import transforms as T
 from torchvision.transforms import functional as F
 from torchvision.transforms import v2
 
+import fresh
 import gofast
 from forked import answer_of_child
 from gofast._core import codecs, engine
@@ -99,8 +98,7 @@ def saved(x: Any) -> Any:
 def test_what_is_alive_at_the_end_says_nothing(files: list[Path]) -> None:
     """As a list of a script's, which Python takes apart last."""
     code = f"import sys, torch, gofast; sys.kept = [gofast.open({str(files[0])!r}) for _ in range(3)]"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stderr == ""
+    assert fresh.run(["-c", code], check=True).stderr == ""
 
 
 LOOKS: dict[str, Callable[[Any], Any]] = {
@@ -415,6 +413,7 @@ def programs(seed: int) -> Iterator[str]:
     yield from random.Random(seed).choices(usable, k=random.Random(seed).randint(1, 5))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("block", range(4))
 @pytest.mark.usefixtures("begun_at_once")
 def test_looks_in_any_order(block: int, files: list[Path]) -> None:

@@ -10,10 +10,9 @@ import os
 import random
 import resource
 import shutil
-import subprocess
-import sys
 import tempfile
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+import fresh
 import gofast
 from gofast._lazy import open_file
 from gofast._lazy import open_lazy as open_lazy_module
@@ -358,8 +358,7 @@ print(len(images))
 def test_more_pictures_than_descriptors(folder: Path) -> None:
     path = folder / "a.jpg"
     path.write_bytes(FILES["JPEG"])
-    asked = [sys.executable, "-c", textwrap.dedent(LIMITED), str(path)]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=300, check=False)
+    done = fresh.run(["-c", textwrap.dedent(LIMITED), path])
     assert done.stdout == "301\n", done.stderr
 
 
@@ -423,11 +422,11 @@ def test_a_pipe_is_read_once(folder: Path) -> None:
     fifo = folder / "pipe"
     os.mkfifo(fifo)
     code = "import sys, gofast; print(gofast.open(sys.argv[1]).convert('RGB').size)"
-    asked = [sys.executable, "-c", code, str(fifo)]
-    child = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    fifo.write_bytes(FILES["JPEG"])
-    out, error = child.communicate(timeout=120)
-    assert out == "(300, 260)\n", error
+    writer = threading.Thread(target=fifo.write_bytes, args=(FILES["JPEG"],), daemon=True)
+    writer.start()
+    done = fresh.run(["-c", code, fifo])
+    assert done.stdout == "(300, 260)\n", done.stderr
+    writer.join()
 
 
 def test_a_loader_reads_no_file_for_its_header_that_pillow_decodes(
@@ -462,8 +461,7 @@ def test_a_script_whose_folder_goes(folder: Path) -> None:
         print(image.convert("RGB").tobytes() == other.convert("RGB").tobytes(), image.size)
         """)
     )
-    asked = [sys.executable, "-m", "gofast", str(script), str(path)]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=300, check=False)
+    done = fresh.run(["-m", "gofast", script, path])
     assert done.stdout == "True (300, 260)\n", done.stderr
 
 

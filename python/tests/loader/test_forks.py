@@ -16,7 +16,7 @@ def run(folder: Path, case: str, count: int, timeout: int = 110) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(40, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [6, pytest.param(40, marks=pytest.mark.full)])
 def test_children_of_a_busy_parent(count: int, tmp_path: Path) -> None:
     assert run(tmp_path, "many", count) == ""
 
@@ -27,8 +27,9 @@ def test_thousand_children_of_a_busy_parent(tmp_path: Path) -> None:
     assert run(tmp_path, "many", 1000, timeout=1100) == ""
 
 
-def test_children_of_children(tmp_path: Path) -> None:
-    assert run(tmp_path, "chain", 5) == ""
+@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.full)])
+def test_children_of_children(count: int, tmp_path: Path) -> None:
+    assert run(tmp_path, "chain", count) == ""
 
 
 @pytest.mark.parametrize("times", [4, pytest.param(25, marks=pytest.mark.full)])
@@ -40,8 +41,9 @@ def test_statistics_of_a_child(tmp_path: Path) -> None:
     assert run(tmp_path, "counted", 1) == ""
 
 
-def test_iterators_of_the_parent(tmp_path: Path) -> None:
-    assert run(tmp_path, "iterators", 3) == ""
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.full)])
+def test_iterators_of_the_parent(count: int, tmp_path: Path) -> None:
+    assert run(tmp_path, "iterators", count) == ""
 
 
 def test_joined_datasets_of_the_parent(tmp_path: Path) -> None:

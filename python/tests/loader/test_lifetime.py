@@ -385,6 +385,7 @@ import os, signal, sys, torch, gofast
 from torch.utils.data import DataLoader
 ds = gofast.ArrayDataset(torch.zeros(4000, 8), torch.arange(4000))
 ds[:8]
+torch.utils.data._utils.worker.MP_STATUS_CHECK_INTERVAL = 0.5  # how often workers look for their parent
 iterator = iter(DataLoader(ds, batch_size=8, num_workers=2, multiprocessing_context="fork"))
 held = [next(iterator) for _ in range(3)]
 print(*(worker.pid for worker in iterator._workers), flush=True)
@@ -407,7 +408,7 @@ def test_workers_die_with_their_parent() -> None:
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    end = time.monotonic() + 60  # torch's workers look for their parent every 5 s
+    end = time.monotonic() + 60
     while any(map(alive, workers)) and time.monotonic() < end:
         time.sleep(0.1)
     assert not any(map(alive, workers))

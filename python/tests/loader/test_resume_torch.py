@@ -171,8 +171,16 @@ class Calm(Drawing):
         return torch.rand(2), index
 
 
-@pytest.mark.parametrize("own", [False, True])
-@pytest.mark.parametrize(("before", "after"), [(2, 2), (0, 2), (2, 0), (2, 1)])
+@pytest.mark.parametrize(
+    ("before", "after", "own"),
+    [
+        *[(2, 2, False), (0, 2, True), (2, 0, True), (2, 1, False)],
+        *(
+            pytest.param(*each, marks=pytest.mark.full)
+            for each in [(2, 2, True), (0, 2, False), (2, 0, False), (2, 1, True)]
+        ),
+    ],
+)
 def test_processes_go_on_in_the_same_order(before: int, after: int, own: bool) -> None:
     def make(workers: int) -> Callable[[], Any]:
         order: dict[str, Any] = {"sampler": Own()} if own else {"shuffle": True}

@@ -10,11 +10,10 @@ import os
 import pickle
 import random
 import socket
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, DataLoader, DistributedSampler
 
+import fresh
 import gofast
 from gofast._core.permutation import Permutation
 from gofast.errors import OptionError, UnsupportedError
@@ -628,39 +628,35 @@ def train(folder, loader, sampler):
             said.append([float(pictures.double().sum()), labels.tolist(), float(loss)])
     return [said, [float(one.sum()) for one in model.parameters()]]
 
-root, workers = sys.argv[1], int(sys.argv[2])
+root = sys.argv[1]
 distributed.init_process_group("gloo")
 group = distributed.get_world_size(), distributed.get_rank()
-theirs = train(torchvision.datasets.ImageFolder, DataLoader, DistributedSampler)
-ours = train(gofast.ImageFolder, gofast.DataLoader, lambda data: gofast.Sampler(data, rank="auto"))
+same, samples = [], []
+for workers in (0, 2):
+    theirs = train(torchvision.datasets.ImageFolder, DataLoader, DistributedSampler)
+    ours = train(gofast.ImageFolder, gofast.DataLoader, lambda data: gofast.Sampler(data, rank="auto"))
+    same.append(ours == theirs)
+    samples.append(sum(len(step[1]) for step in ours[0]))
 mesh = distributed.device_mesh.init_device_mesh("cpu", (2, 1), mesh_dim_names=("dp", "tp"))
 one = gofast.Sampler(range(10), rank=mesh["dp"])
 shared = gofast.Sampler(range(10), rank=mesh["tp"])
 meshes = [one.num_replicas, one.rank, shared.num_replicas, shared.rank]
-print(json.dumps([group, ours == theirs, meshes, sum(len(step[1]) for step in ours[0])]))
+print(json.dumps([group, same, meshes, samples]))
 distributed.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_two_ranks_train_as_with_torchs(tmp_path: Path, workers: int) -> None:
+def test_two_ranks_train_as_with_torchs(tmp_path: Path) -> None:
     root = make_folder(tmp_path / "pictures", 23)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     there = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK, str(root), str(workers)],
-            env={**os.environ, **there, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        said = [json.loads(process.communicate(timeout=120)[0].splitlines()[-1]) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    assert said == [[[2, rank], True, [2, rank, 1, 0], 24] for rank in range(2)]
+
+    def run(rank: int) -> Any:
+        env = {**os.environ, **there, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        return json.loads(fresh.run(["-c", RANK, root], env=env, check=True).stdout.splitlines()[-1])
+
+    with ThreadPoolExecutor(2) as pool:
+        said = [*pool.map(run, range(2))]
+    assert said == [[[2, rank], [True] * 2, [2, rank, 1, 0], [24] * 2] for rank in range(2)]

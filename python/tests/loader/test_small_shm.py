@@ -13,13 +13,13 @@ import os, torch, gofast
 from torch.utils.data import DataLoader
 
 assert os.statvfs("/dev/shm").f_blocks * os.statvfs("/dev/shm").f_frsize == SIZE
-rows = torch.arange(240 * 262144, dtype=torch.int32).reshape(240, 262144)  # 1 MiB a row
-ds = gofast.ArrayDataset(rows, torch.arange(240), output="dict")
+rows = torch.arange(96 * 262144, dtype=torch.int32).reshape(96, 262144)  # 1 MiB a row
+ds = gofast.ArrayDataset(rows, torch.arange(96), output="dict")
 for persistent in (False, True):
-    loader = DataLoader(ds, batch_size=24, num_workers=2, multiprocessing_context="fork", prefetch_factor=3,
+    loader = DataLoader(ds, batch_size=12, num_workers=2, multiprocessing_context="fork", prefetch_factor=3,
                         persistent_workers=persistent)
     for _ in range(2):
-        held = list(loader)  # 240 MB, beside what is under way
+        held = list(loader)  # 96 MB, beside what is under way
         assert torch.equal(torch.cat([batch["features"] for batch in held]), rows)
     assert os.listdir("/dev/shm") == []
 print("done")

@@ -518,8 +518,8 @@ def forks(index: int) -> torch.Tensor:
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_child_in_the_middle_of_a_batch(workers: int) -> None:
     for batch, theirs in zip(
-        gofast.DataLoader(Rows(forks, 40), batch_size=10, num_workers=workers),
-        torch.arange(40).split(10),
+        gofast.DataLoader(Rows(forks, 20), batch_size=10, num_workers=workers),
+        torch.arange(20).split(10),
         strict=True,
     ):
         assert difference(batch, torch.stack([plain(int(i)) for i in theirs])) == ""

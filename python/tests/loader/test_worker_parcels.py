@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from torch.multiprocessing import reductions
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torchvision import tv_tensors
 
+import fresh
 import gofast
 from gofast._loader import worker_ring
 from gofast._loader.worker_parcels import Owners
@@ -367,7 +366,7 @@ with {context}:
 @pytest.mark.parametrize("context", ['torch.device("meta")', "torch.inference_mode()"])
 def test_imported_within(context: str) -> None:
     """Scripts that make their tensors on an accelerator say so before they import anything else."""
-    subprocess.run([sys.executable, "-c", IMPORTED.format(context=context)], check=True)
+    fresh.run(["-c", IMPORTED.format(context=context)], check=True)
 
 
 def test_default_device_of_a_worker() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import shutil
 import signal
@@ -20,10 +21,12 @@ import torch
 from torchvision import transforms as T
 from torchvision.datasets import ImageFolder
 
+import fresh
 import gofast
 from buckets import Bucket, bucket
 from gofast import errors
 from gofast._core import remote_files, remote_folders
+from gofast._core.download_cache import DownloadBudget, DownloadCache, _claims
 from gofast._core.remote_files import local_files
 from gofast._core.remote_folders import local_folder
 from image_data import make_folder
@@ -226,7 +229,7 @@ def test_the_budget_is_asked_before_the_first_download(
     assert store.asked["GET object"] == 0
     total = sum(each.content and len(each.content) for key, each in store.objects.items() if "train/" in key)
     monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", str(total + 100))
-    subprocess.run([sys.executable, "-c", OPEN, "s3://bkt/train"], check=True)  # nobody uses it any more
+    fresh.run(["-c", OPEN, "s3://bkt/train"], check=True)  # nobody uses it any more
     store.put("big.bin", bytes(200_000 if total > 200_000 else total))
     local_files("s3://bkt/big.bin")
     assert [path.name[33:] for path in kept.iterdir() if path.name != "lock"] == ["big.bin"]
@@ -256,11 +259,46 @@ def test_processes_share_it_and_a_killed_one_is_gone_on_with(store: Bucket, phot
         child.wait()
     before = store.asked["GET object"]
     with ThreadPoolExecutor(3) as pool:
-        command = [sys.executable, "-c", OPEN, "s3://bkt/train"]
-        roots = {*pool.map(lambda _: subprocess.check_output(command, timeout=100), range(3))}
+        command = ["-c", OPEN, "s3://bkt/train"]
+        roots = {*pool.map(lambda _: fresh.run(command, check=True).stdout, range(3))}
     assert len(roots) == 1
     assert 0 < store.asked["GET object"] - before < count
     same(gofast.ImageFolder("s3://bkt/train", CROP), photos)
+
+
+def test_ctrl_c_behind_any_call_releases_all(store: Bucket, kept: Path) -> None:
+    """But a claim of a folder that is whole: it stays until this process ends."""
+    store.put("train/c/a.jpg", b"a")
+    cache, before = DownloadCache(DownloadBudget.of()), left(kept)
+    for nth in itertools.count(1):
+        calls = 0
+
+        def behind(frame: Any, event: str, _: Any, nth: int = nth) -> None:
+            nonlocal calls
+            calls += event.endswith("return") and frame.f_code.co_filename == remote_folders.__file__
+            if calls == nth:
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGINT)
+
+        try:
+            sys.setprofile(behind)
+            local_folder("s3://bkt/train")
+        except KeyboardInterrupt:
+            for path in kept.glob("*-train"):
+                cache.release(path.name)
+            assert left(kept) == before, nth
+            shutil.rmtree(kept, ignore_errors=True)
+        else:
+            break
+        finally:
+            sys.setprofile(None)
+    assert nth > 30
+
+
+def left(kept: Path) -> list[str]:
+    """What this process holds of the folder of downloads."""
+    fds = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+    return [fd for fd in fds if fd.startswith(str(kept))] + [*_claims]
 
 
 def test_a_picture_that_changes_behind_the_listing(store: Bucket, photos: Path) -> None:

@@ -16,6 +16,7 @@ from served import Served
 from test_shard_indexes import TEST, TRAIN, came, epoch, held, local, remote, same, tars, urls
 from test_shard_indexes import kept as kept
 from test_shard_indexes import out as out
+from test_shard_indexes import sharded as sharded
 from test_shard_indexes import web as web
 
 FLIP = T.Compose([T.Resize((24, 24)), T.RandomHorizontalFlip(), T.ToTensor()])  # draws, and needs no size
@@ -31,7 +32,7 @@ def test_files_without_a_version_come_first(web: Served, out: Path) -> None:
     web.tags = False
     dataset = gofast.ImageFiles.from_tar(urls(web, out), transform=TEST)
     assert dataset._listing.files.shards is None and len(came(web)) == len(tars(out))
-    loader = DataLoader(Subset(dataset, range(20)), 7, num_workers=1, multiprocessing_context="spawn")
+    loader = DataLoader(Subset(dataset, range(20)), 7, num_workers=1, multiprocessing_context="forkserver")
     assert same(epoch(loader), epoch(DataLoader(Subset(local(out), range(20)), 7)))
 
 
@@ -82,6 +83,7 @@ def test_a_dataset_that_rests_gives_another_its_room(
     assert same(epoch(gofast.DataLoader(ConcatDataset(parts), 2)), epoch(gofast.DataLoader(want, 2)))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("transform", [TEST, TRAIN, FLIP])
 @pytest.mark.parametrize("lists", [False, True])

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import os
 import pickle
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,10 +40,19 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept"
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Shards of a folder, and their indexes."""
-    return shard(tmp_path / "out", make_folder(tmp_path / "photos", 90))
+    place = tmp_path_factory.mktemp("sharded")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shard_writer, "_SMALLEST", 0)
+        return shard(place / "out", make_folder(place / "photos", 90))
+
+
+@pytest.fixture
+def out(sharded: Path, tmp_path: Path) -> Path:
+    """A copy of them."""
+    return Path(shutil.copytree(sharded, tmp_path / "out"))
 
 
 def shard(out: Path, photos: Path, *more: str) -> Path:
@@ -131,10 +141,11 @@ def test_batches_are_those_of_the_disk(
     assert set(web.whole.values()) == {1}
 
 
-def test_spawned_workers(web: Served, out: Path) -> None:
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
+def test_workers_that_inherit_nothing(method: str, web: Served, out: Path) -> None:
     dataset = remote(web, out, TRAIN)
     rows = Subset(dataset, range(20))
-    options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "spawn"}
+    options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": method}
     want = epoch(DataLoader(Subset(local(out, TRAIN), range(20)), 7, num_workers=1))
     assert same(epoch(DataLoader(rows, 7, **options)), want)
     assert len(came(web)) == 4 and max(web.whole.values()) == 1
@@ -237,14 +248,14 @@ def test_resuming_brings_only_the_rest(web: Served, out: Path, monkeypatch: pyte
     assert [len(epoch(other)) for _ in range(2)] == [0, len(want)]
 
 
-def test_a_pickle_finds_the_same_records(web: Served, out: Path, tmp_path: Path) -> None:
+def test_a_pickle_finds_the_same_records(web: Served, out: Path, sharded: Path, tmp_path: Path) -> None:
     dataset = remote(web, out, TRAIN)
     assert copy.deepcopy(dataset)._listing.files.shards is dataset._listing.files.shards
     told = pickle.dumps(dataset)
     again = pickle.loads(told)
     loaders = [gofast.DataLoader(one, 8) for one in (again, local(out, TRAIN))]
     assert same(*map(epoch, loaders))
-    other = shard(tmp_path / "other", tmp_path / "photos", "--shuffle", "2")
+    other = shard(tmp_path / "other", sharded.parent / "photos", "--shuffle", "2")
     web.put(**{path.name: path.read_bytes() for path in other.iterdir()})
     with pytest.raises(errors.ChangedError, match="when the dataset was pickled"):
         pickle.loads(told)

@@ -67,7 +67,7 @@ def test_it_goes_with_the_last_array(table: gofast.TableDataset[Any, Any]) -> No
     assert not any("r--p" in line and line.endswith(" 0 ") for line in lines(address))
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("method", ["forkserver", pytest.param("spawn", marks=pytest.mark.full)])
 def test_spawned_workers_share_it(table: gofast.TableDataset[Any, Any], method: str) -> None:
     held = memory(table)
     before = held.features_address
@@ -133,5 +133,5 @@ def test_memory_that_cannot_be_shared_stays(table: gofast.TableDataset[Any, Any]
     os.close(read_only)
     assert caught.value.errno == errno.EBADF
     check(table)
-    for batch in DataLoader(table, batch_size=ROWS, num_workers=1, multiprocessing_context="spawn"):
+    for batch in DataLoader(table, batch_size=ROWS, num_workers=1, multiprocessing_context="forkserver"):
         assert torch.equal(batch["features"], torch.from_numpy(VALUES).float())

@@ -35,7 +35,7 @@ def run(numbers: list[int], folder: Path) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize("count", [120, pytest.param(400, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [60, pytest.param(400, marks=pytest.mark.full)])
 def test_damaged_files(count: int, tmp_path: Path) -> None:
     seen = run([*FOUND, *range(400 - count, 400)], tmp_path)
     assert seen["same"] > 1.25 * count and seen["refused"] > count / 4, seen

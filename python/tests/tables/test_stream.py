@@ -165,7 +165,7 @@ def mapped(stream: TableStream, want: TableDataset, batch: int, **options: Any) 
 def table(tmp_path: Path) -> Iterator[tuple[Path, TableDataset]]:
     rng = np.random.default_rng(5)
     path = tmp_path / "t.csv"
-    rows = 30_011
+    rows = 10_007
     pd.DataFrame({"id": np.arange(rows), "x": rng.normal(size=rows), "label": np.arange(rows) % 7}).to_csv(
         path, index=False
     )
@@ -173,7 +173,7 @@ def table(tmp_path: Path) -> Iterator[tuple[Path, TableDataset]]:
 
 
 def streamed(path: Path, **options: Any) -> TableStream:
-    return Stream(path, memory=SMALL, dtype=torch.float64, **options)
+    return Stream(path, memory=SMALL // 3, dtype=torch.float64, **options)
 
 
 def test_the_order_is_the_seeds_and_the_epochs(table: tuple[Path, TableDataset]) -> None:

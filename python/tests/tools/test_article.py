@@ -61,7 +61,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(rows) >= 11
 
 
-@pytest.mark.daily(2)
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("guide", sorted(EXAMPLES.glob("guide_*.py")), ids=lambda path: path.stem)
 def test_a_guide_runs_with_equal_batches(
     guide: Path, tools: ModuleType, one_thread: None, capsys: pytest.CaptureFixture[str]

@@ -23,7 +23,7 @@ PACKAGE = str(Path(gofast.__file__).parent)
 WAYS = {"table": (56, 39), "pictures": (64, 45), "lazy image": (41, 15)}
 
 
-@pytest.mark.xdist_group("census")  # which counts once, for 15 s
+@pytest.mark.xdist_group("census")  # which counts once, for 3 s
 @pytest.mark.parametrize("name", census.MOST)
 def test_no_figure_has_grown(name: str) -> None:
     assert census.figures()[name] <= census.MOST[name], census.places(name)

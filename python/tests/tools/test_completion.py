@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import fresh
 from gofast._command import completion, main, man, run
 
 FOUND = [*completion.commands(main.parser())]
@@ -108,7 +109,7 @@ def test_options_stand_before_the_script(words: list[str], given: str, rest: str
 
 @pytest.mark.parametrize("words", [["--cache"], ["--chache", "memory", "t.py"], [], ["-m"]])
 def test_wrong_words_before_the_script(words: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", "gofast", *words], capture_output=True, text=True)
+    done = fresh.run(["-m", "gofast", *words])
     assert done.returncode == 2 and "--cache memory|FOLDER" in done.stderr and not done.stdout
 
 

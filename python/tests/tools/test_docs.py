@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import doctest
 import functools
-import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +16,7 @@ import pytest
 import torch
 
 import docs_pages
+import fresh
 import gofast
 from docs_pages import ROOT, Block
 from gofast._command import main as command_line
@@ -94,34 +92,19 @@ def _arguments(words: list[str]) -> tuple[str, ...]:
     return tuple("2" if word == "90" else word for word in words[1:])
 
 
-@pytest.fixture(scope="module")
-def said(files: Path) -> dict[tuple[str, ...], tuple[int, str, str]]:
-    """What each command of python that a page has came to: its exit status, stdout and stderr."""
+def test_python_commands_do_what_pages_say(files: Path) -> None:
     asked = [words for block in SHELL for words in docs_pages.commands(block) if words[0] == "python"]
-    unlike = list(dict.fromkeys(map(_arguments, asked)))
-    source = str(Path(gofast.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).parents[1] / "docs_commands.py")],
-        input=json.dumps(unlike),
-        capture_output=True,
-        text=True,
-        timeout=100,
-        cwd=files,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([source, str(files)])},
-    )
-    assert done.returncode == 0, done.stderr
-    return dict(zip(unlike, map(tuple, json.loads(done.stdout)), strict=True))
-
-
-def test_python_commands_do_what_pages_say(said: dict[tuple[str, ...], tuple[int, str, str]]) -> None:
-    assert any("train.py" in words for words in said) and any("-c" in words for words in said)
-    for words, (status, out, err) in said.items():
-        assert status == 0, (words, err)
-        first, *more = err.splitlines()
-        assert first.startswith("gofast: native: "), (words, err)
-        assert all(line.startswith("gofast: batches were waited for ") for line in more), (words, err)
+    unlike = dict.fromkeys(map(_arguments, asked))
+    assert any("train.py" in words for words in unlike) and any("-c" in words for words in unlike)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(gofast.__file__).parents[1]), str(files)])}
+    for words in unlike:
+        done = fresh.run(words, cwd=files, env=env)
+        assert done.returncode == 0, (words, done.stderr)
+        first, *more = done.stderr.splitlines()
+        assert first.startswith("gofast: native: "), (words, done.stderr)
+        assert all(line.startswith("gofast: batches were waited for ") for line in more), (words, done.stderr)
         if "train" in " ".join(words):
-            assert out.split() == ["0", "36", "1", "36"], (words, out)
+            assert done.stdout.split() == ["0", "36", "1", "36"], (words, done.stdout)
 
 
 def _check_command(words: list[str]) -> None:

@@ -71,7 +71,10 @@ def examined(loader: Any, step: Any, machine: Machine, *codes: str, rounds: int 
     return repeated(lambda: diagnose(loader, step, 0.5, machine, rounds), lambda report: report.code in codes)
 
 
-@pytest.mark.parametrize("name", planted.PLANTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.full] * (name in planted.SLOW)) for name in planted.PLANTS],
+)
 def test_planted(name: str, tmp_path: Path, roomy: Machine) -> None:
     make, step, code = planted.PLANTS[name]
     report = examined(make(tmp_path), step, roomy, code)
@@ -118,6 +121,7 @@ def report(roomy: Machine) -> DoctorReport:
     )
 
 
+@pytest.mark.xdist_group("doctor's report")
 def test_a_remedy_that_was_tried_is_told_with_its_gain(report: DoctorReport) -> None:
     """Whether it helps is the machine's matter: what helps is advised, test_doctor_rules.py."""
     workers = next(r for r in [*report.advised, *report.remedies] if r.key == "num_workers")
@@ -132,7 +136,7 @@ def test_a_remedy_that_was_tried_is_told_with_its_gain(report: DoctorReport) -> 
 def test_it_ends_by_its_budget(roomy: Machine) -> None:
     loader = DataLoader(planted.Numbers(0.5, length=64), 16, shuffle=True)
     began = time.monotonic()
-    report = diagnose(loader, planted.quick_step, 0.5, roomy, rounds=3, budget=12.0)
+    report = diagnose(loader, planted.quick_step, 0.5, roomy, rounds=3, budget=6.0)
     assert time.monotonic() - began < 40  # three rounds of batches of 8 s take minutes
     assert report.code in ("slow_dataset", "failed"), str(report)
     assert any("batches of 1 were measured instead of 16" in note for note in report.notes)
@@ -669,6 +673,7 @@ def test_what_is_refused() -> None:
 # -- the report --------------------------------------------------------------------
 
 
+@pytest.mark.xdist_group("doctor's report")
 def test_text_dict_and_page(tmp_path: Path, report: DoctorReport) -> None:
     assert str(report).splitlines()[0] == "gofast.doctor: slow_transform"
     # Code is not wrapped: it can be pasted.

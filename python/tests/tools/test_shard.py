@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from torchvision.datasets import ImageFolder
 
+import fresh
 import gofast
 from gofast import errors
 from gofast._command import main, shard_writer
@@ -150,9 +150,7 @@ main.main(["shard", *sys.argv[1:]])
 @pytest.mark.parametrize("form", READ)
 def test_a_killed_run_goes_on(photos: Path, tmp_path: Path, form: str) -> None:
     options = [str(photos), str(tmp_path / "out" / form), "--size", "40kB", "--shuffle", "3"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(gofast.__file__).parents[1])}
-    ended = subprocess.run([sys.executable, "-c", KILLED, *options], env=environment, timeout=300)
-    assert ended.returncode == -signal.SIGKILL
+    assert fresh.run(["-c", KILLED, *options]).returncode == -signal.SIGKILL
     there = sorted((tmp_path / "out").glob("train*"))
     assert there[-1].suffix == ".part" and len(there) > 1
     before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in there[:-1]}
