@@ -24,16 +24,24 @@ type Options struct {
 	Stall    time.Duration           // without a byte for so long, a request is over; 0: 30 s
 	Pause    time.Duration           // before the first repetition; 0: 0.2 s
 	Progress func(done, total int64) // called by any goroutine; may be nil
-	flight   int                     // requests at a time; 0: inFlight
 }
 
 const (
 	inFlight = 16      // requests: more of their bytes than a line takes
 	inSmall  = 64      // for small files, where all is waiting
+	small    = 1 << 20 // bytes of such a file, at most
 	tries    = 8       // of a range, while they bring less than enough
 	enough   = 1 << 20 // bytes that were worth a request
 	patience = 30 * time.Second
 )
+
+// flightOf is how many requests go at a time for so many bytes in n files.
+func flightOf(total int64, n int) int {
+	if n > 1 && total/int64(n) < small {
+		return inSmall
+	}
+	return inFlight
+}
 
 // client is for the requests of one call.
 type client struct {
@@ -52,9 +60,6 @@ func newClient(options Options) *client {
 	}
 	if options.Pause <= 0 {
 		options.Pause = 200 * time.Millisecond
-	}
-	if options.flight == 0 {
-		options.flight = inFlight
 	}
 	if options.Progress == nil {
 		options.Progress = func(_, _ int64) {}

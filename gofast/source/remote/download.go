@@ -49,7 +49,7 @@ const (
 func Probe(ctx context.Context, files []*File, options Options) ([]State, error) {
 	c := newClient(options)
 	states := make([]State, len(files))
-	return states, each(ctx, c.flight, len(files), func(ctx context.Context, i int) error {
+	return states, each(ctx, inSmall, len(files), func(ctx context.Context, i int) error {
 		f := files[i]
 		return c.repeat(ctx, func() (int64, error) {
 			empty := false
@@ -97,9 +97,12 @@ func (f *File) state(answer *http.Response) (State, error) {
 // Download brings files to their places. The parts of what failed stay, and are the caller's. The progress of one that is
 // read while it comes is what can be read: the bytes from its start on, without those behind a gap. It is the only target.
 func Download(ctx context.Context, targets []*Target, options Options) error {
+	var total int64
+	for _, t := range targets {
+		total += t.To - t.From
+	}
 	c := newClient(options)
 	var pieces []piece
-	var total int64
 	read := len(targets) == 1 && targets[0].Read
 	for _, t := range targets {
 		d, err := begin(t, 0)
@@ -117,7 +120,6 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 			pieces = append(pieces, piece{d, from, min(from+step, t.To)})
 			d.left.Add(1)
 		}
-		total += t.To - t.From
 		if t.To == t.From {
 			if err := d.finish(); err != nil {
 				return err
@@ -127,7 +129,7 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 	var lock sync.Mutex
 	var done, first int64
 	came := make([]int64, len(pieces))
-	return each(ctx, c.flight, len(pieces), func(ctx context.Context, i int) error {
+	return each(ctx, flightOf(total, len(targets)), len(pieces), func(ctx context.Context, i int) error {
 		p := pieces[i]
 		err := c.bring(ctx, p, func(n int) {
 			lock.Lock()

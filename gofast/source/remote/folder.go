@@ -16,8 +16,6 @@ type Folder struct {
 	Objects []Object      `json:"objects"` // in the file's folder, as a listing has them
 }
 
-const small = 1 << 20 // bytes
-
 // DownloadFolder brings the objects. A descriptor is open for each request alone.
 func DownloadFolder(ctx context.Context, f *Folder, options Options) error {
 	var total int64
@@ -27,13 +25,10 @@ func DownloadFolder(ctx context.Context, f *Folder, options Options) error {
 		}
 		total += o.Size
 	}
-	if total/int64(max(len(f.Objects), 1)) < small {
-		options.flight = inSmall
-	}
 	c := newClient(options)
 	var done atomic.Int64
 	came := func(n int) { c.Progress(done.Add(int64(n)), total) }
-	return each(ctx, c.flight, len(f.Objects), func(ctx context.Context, i int) error {
+	return each(ctx, flightOf(total, len(f.Objects)), len(f.Objects), func(ctx context.Context, i int) error {
 		o := f.Objects[i]
 		t := &Target{File: File{URL: f.URL + o.Key, Proxy: f.Proxy, S3: f.S3}, State: State{Size: o.Size, Tag: o.Tag}, To: o.Size}
 		t.region.Store(f.region.Load())

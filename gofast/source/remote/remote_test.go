@@ -393,7 +393,7 @@ func TestPartsOfAFile(t *testing.T) {
 			}
 			target := &Target{File: File{URL: s.URL}, State: State{Size: int64(len(content)), Tag: `"one"`}, From: from, To: to, Part: part, Path: part + "x"}
 			last := int64(0)
-			err := Download(t.Context(), []*Target{target}, Options{flight: 1, Pause: time.Millisecond, Progress: func(done, total int64) {
+			err := Download(t.Context(), []*Target{target}, Options{Pause: time.Millisecond, Progress: func(done, total int64) {
 				if last = done; total != to-from {
 					t.Errorf("%d bytes of a part of %d", total, to-from)
 				}
