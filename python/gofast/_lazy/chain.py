@@ -140,6 +140,13 @@ def fill(x: int, y: int, width: int, height: int, colour: Sequence[int]) -> byte
     return _OPERATION.pack(_FILL, x, y, width, height) + _more(_COLOUR.pack(*colour, 0))
 
 
+def only_moves(chain: bytes) -> bool:
+    """Whether it is crops and flips alone. The core reads pixels at other places then: they cost nothing."""
+    return all(
+        kind == _CROP or (kind == _TURN and method < 2) for kind, method, *_ in _OPERATION.iter_unpack(chain)
+    )
+
+
 # What the core does to every picture. It refuses a blur by a radius out of its range.
 _CERTAIN = bytes(
     [_CROP, _RESIZE, _RESIZE_PART, _TURN, _GREY, _WARP, _TABLE, _ENHANCE, _LEVELS, _PAD, _FILL, _MORE]

@@ -252,7 +252,7 @@ class LazyImage(OpenedImage):
         lazy = self._look()
         if lazy is None:
             return super().crop(box)
-        lazy = self._again(lazy)
+        lazy = self._again(lazy, cut=True)
         operation = chains.crop(x, y, width, height)
         if (
             type(lazy.source) is PixelSource
@@ -264,10 +264,15 @@ class LazyImage(OpenedImage):
                 lazy, operation = LazyFactory(own, b"", self.mode, own.size), b""
         return self._then(lazy, operation, (width, height), self.mode)
 
-    def _again(self, lazy: LazyFactory) -> LazyFactory:
-        """How its pixels are made where several pictures are made of it, as TenCrop does: once, and kept."""
+    def _again(self, lazy: LazyFactory, cut: bool = False) -> LazyFactory:
+        """How its pixels are made where several pictures are made of it, as TenCrop does: once, and kept.
+
+        What is cut out of pixels that are held, flipped or not, is read where it lies.
+        """
         before, self._used = self._used, True
         if not (before and lazy.chain):
+            return lazy
+        if cut and type(lazy.source) is PixelSource and chains.only_moves(lazy.chain):
             return lazy
         made = lazy.source.made(lazy.chain, self.size) if self.mode == "RGB" else None
         if made is None:

@@ -275,3 +275,56 @@ def test_chains_over_photographs_equal_pillows() -> None:
             except ValueError as error:
                 made.append(str(error))
         assert made[0] == made[1], path
+
+
+MOVES: tuple[tuple[float, ...], ...] = (
+    (1, 0, 2.7, 0, 1, 0),
+    (1, 0, 0, 0, 1, -1.3),
+    (1, 0.27, 0, 0, 1, 0),
+    (1, 0, 0, 0.27, 1, -0.6),
+    (1, 0, 0, 0, 1, 0),
+    (1, 0, -0.5, 0, 1, 0.49999999999999994),
+    (0.02, 0, 0.3, 0, 0.6, -3),
+    (0.9, 0.1, 3, -0.1, 1.1, 2, 0.0003, -0.002),
+    (1, 0, 900, 0, 1, 0),
+)
+
+
+@pytest.mark.parametrize("resample", [Image.Resampling.BILINEAR, Image.Resampling.BICUBIC])
+def test_neighbours_at_the_edges(tmp_path: Path, resample: Image.Resampling) -> None:
+    """Pictures narrower than a pixel's neighbours, rows that are seen as they lie, and long runs."""
+    for side, size in enumerate([(1, 1), (2, 5), (3, 3), (5, 2), (4, 9), (300, 17)]):
+        path = tmp_path / f"{side}.png"
+        photograph(side, *size).save(path)
+        for numbers in MOVES:
+            method = AFFINE if len(numbers) == 6 else PERSPECTIVE
+            for to in ((7, 4), (531, 6)):
+                made, plain = (
+                    opened(path).convert("RGB").transform(to, method, numbers, resample, fillcolor=(1, 2, 3))
+                    for opened in (gofast.open, pillows)
+                )
+                assert type(made) is LazyImage
+                assert made.tobytes() == plain.tobytes(), (size, numbers, to)
+
+
+def test_cuts_of_flipped_pixels_are_read_where_they_lie(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, made = source.Source.made, list[bytes]()
+
+    def looked_at(self: source.Source, chain: bytes, size: tuple[int, int]) -> Any:
+        made.append(chain)
+        return own(self, chain, size)
+
+    def cuts(image: Image.Image) -> list[bytes]:
+        image = image.convert("RGB").resize((60, 50))
+        boxes = [(0, 0, 40, 40), (20, 0, 60, 40), (9, 10, 49, 50)]
+        found = [image.crop(box) for box in boxes]
+        for method in (Image.Transpose.FLIP_LEFT_RIGHT, Image.Transpose.FLIP_TOP_BOTTOM):
+            image = image.transpose(method)
+            found += [image.crop(box) for box in boxes]
+        found += [image.resize((20, 20)) for _ in range(2)]  # the second one makes it flipped
+        return [one.tobytes() for one in found]
+
+    monkeypatch.setattr(source.Source, "made", looked_at)
+    ours = cuts(gofast.open(path))
+    assert len(made) == 2
+    assert ours == cuts(pillows(path))
