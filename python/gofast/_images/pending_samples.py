@@ -369,6 +369,7 @@ class Pending:
     def _looked(self) -> None:
         """Learns how many wait for a look: of two, one is begun before anybody looks."""
         program = self.program
+        program.next = None  # its samples are looked at as they are
         if program.since:
             program.few = 2 <= program.since <= _FEW  # one alone is looked at before anybody could begin it
             program.group, program.since = max(1, program.since - 1), 0
