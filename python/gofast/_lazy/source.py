@@ -26,23 +26,9 @@ _ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
 _MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
 
 # What Pillow's images of files have beside the methods of their classes.
-OF_FILES = frozenset(
-    [
-        "app",
-        "applist",
-        "bits",
-        "custom_mimetype",
-        "default_image",
-        "huffman_ac",
-        "huffman_dc",
-        "icclist",
-        "is_animated",
-        "layer",
-        "layers",
-        "n_frames",
-        "quantization",
-    ]
-)
+_OF_FILES = """app applist bits custom_mimetype default_image huffman_ac huffman_dc icclist is_animated layer
+    layers n_frames quantization"""
+OF_FILES = frozenset(_OF_FILES.split())
 # And what they have for a decoder; code asks whether it is there.
 OF_OPEN_FILES: dict[str, Any] = {"tile": [], "decoderconfig": (), "decodermaxblock": 65536}
 
