@@ -68,8 +68,10 @@ def quietly(one_thread: None) -> Iterator[None]:
 def samples_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples of lazy images wait for their batch, where a process has one thread too."""
     from gofast._core import engine
-    from gofast._images import conversions, lazy_program, pending_samples
+    from gofast._images import conversions, held_pictures, lazy_program, pending_samples
 
+    monkeypatch.setattr(held_pictures.Held, "expected", 0)
+    monkeypatch.setattr(held_pictures.Held, "missed", 0)
     monkeypatch.setattr(engine, "helpers", lambda: (engine.crew(), 2))
     monkeypatch.setattr(lazy_program, "_PATIENCE", 1 << 30)
     monkeypatch.setattr(conversions, "_conversions", {})  # they learn, and know a few normalizations

@@ -114,6 +114,12 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
         held, data, again = (*source.held(), None) if at_once else source.waiting()
         if held is None:
             return None
+        if channels == 3 and not at_once and held == (0, 0):
+            whole = making.size == source.size and source.may_be_kept() and conversion.is_begun_later()
+            again = source if whole else again
+            file = Held.of((data, *held, b"", *source.size), again)  # the sample will wait with the same
+            file.is_needed(whole)
+            source.begun = None
         picture = data, *held, making.chain
         source.state = SourceState.NATIVE  # the file is known to be whole
     if at_once:

@@ -1,4 +1,10 @@
-"""What lazy samples wait with: files or pixels, which the engine's threads decode while Python goes on."""
+"""What lazy samples wait with: files or pixels, which the engine's threads decode while Python goes on.
+
+A sample can be begun when its last step is known. Of the two pictures of a detector's batch, the second was
+decoded when Python had nothing else to do. Where the latest pictures were needed whole, whatever became of
+them, the next is decoded from the first look at it on: 1.47 ms a picture instead of 1.56 of COCO's, 1.38
+instead of 1.56 of VOC's, with one thread beside Python's (2 cores, medians of bursts on a loaded machine).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +17,8 @@ from .._core import codecs, engine, native
 from .._core.native import Picture
 from .._lazy.source import ANY_PIXELS, Source, pass_order
 
+_SURE = 4  # pictures in a row that were needed whole, before the next is decoded from the first look on
+_MOST_MISSED = 4  # pictures that were decoded so, and of which no sample was made
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
 
@@ -27,8 +35,9 @@ class Held:
     """
 
     waiting = 0  # bytes of all
+    expected = missed = 0  # how many of the latest were needed whole; that were decoded ahead in vain
 
-    __slots__ = ("__weakref__", "_again", "_bytes", "_making", "_rows", "data", "size", "whole")
+    __slots__ = ("__weakref__", "_again", "_ahead", "_bytes", "_making", "_rows", "data", "size", "whole")
 
     def __init__(self, picture: Picture) -> None:
         self.data, *self.size = picture[:3]
@@ -37,6 +46,7 @@ class Held:
         self._making: Making | None = None  # who decodes it now
         self._rows = b""  # what that comes to
         self._bytes = 0
+        self._ahead = False  # it is decoded, and no sample is made of it yet
         self._count(len(self.data))
 
     @classmethod
@@ -51,6 +61,23 @@ class Held:
             held._count(4 * again.size[0] * again.size[1])
         return held
 
+    @staticmethod
+    def ahead(source: Source) -> Held | None:
+        """Begins to decode a picture at which somebody looks first, if the latest were needed whole."""
+        sure = Held.expected >= _SURE and Held.missed < _MOST_MISSED and Held.waiting < MOST_BYTES
+        data = source.data() if sure and engine.helpers()[1] > 1 else None
+        if data is None:
+            return None
+        held = Held.of((data, 0, 0, b"", *source.size), source)
+        held._ahead = True
+        Held.begin([held])
+        return held
+
+    def is_needed(self, whole: bool) -> None:
+        """A sample is made of it: of all its pixels, and it cannot be begun yet; or another."""
+        Held.expected = min(Held.expected + 1, _SURE) if whole else 0
+        self._ahead = False
+
     def _count(self, size: int) -> None:
         Held.waiting += size - self._bytes
         self._bytes = size
@@ -58,6 +85,7 @@ class Held:
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over():
             Held.waiting -= getattr(self, "_bytes", 0)  # Ctrl-C may have come before it had any
+            Held.missed += getattr(self, "_ahead", False)
 
     @staticmethod
     def begin(each: Iterable[Held]) -> None:
@@ -74,7 +102,7 @@ class Held:
         )
         making = Making(work, rows, None)  # no files: they refer to it
         for held, made in zip(files, rows, strict=True):
-            held._making, held._rows = making, made
+            held._rows, held._making = made, making
 
     def end(self, now: bool = False) -> bool:
         """Whether nobody decodes it any more: it was decoded, or memory was short, and each sample decodes
@@ -83,10 +111,11 @@ class Held:
         Args:
             now: does not wait until that is so.
         """
-        if self._making is None or not self._making.is_here():
+        making = self._making  # another thread may end it meanwhile
+        if making is None or not making.is_here():
             self._making = None
             return not self.whole
-        fault = self._making.end(now)
+        fault = making.end(now)
         if fault is None:
             return False
         made, size = self._rows, self.whole
@@ -138,8 +167,12 @@ class Making:
 
     def end(self, now: bool = False) -> int | None:
         """Waits for all of them: 0, or a fault. Now: does not wait; None while they are made."""
-        if self._work is not None:
-            self._fault = codecs.capsule().end_samples(self._work, now)
+        work = self._work
+        if work is not None:
+            self._fault = codecs.capsule().end_samples(work, now)
             if self._fault is not None:
                 self._work, self._places, self._needs = None, (), None
         return self._fault
+
+
+Source.ahead = Held.ahead

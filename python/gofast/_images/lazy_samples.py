@@ -265,7 +265,7 @@ def _stacked(
             out = row
     elif not _is_plain(out, shape, program.dtype) or not out.is_contiguous():
         return None
-    program.stacked = True
+    program.stacked, program.next = True, None
     start, step = out.data_ptr(), out.nbytes // len(tensors)
     kept = dict[int, Pending]()
     boxes = dict[int, tuple[WrittenBox, ...]]()

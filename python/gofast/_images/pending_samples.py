@@ -21,6 +21,7 @@ from .written_boxes import WrittenBox, write_boxes
 
 _BEGUN = 4  # samples that wait, beside the latest: so many are begun together. One by one, they take 5 % more
 _FEW = 8  # samples, or fewer, of which the first is looked at. Unless all are begun, threads sleep meanwhile
+_MOST_STEPS = 4  # from a sample to what is looked at in the end
 _MOST_MISSED = 4  # samples of a program that were begun at once and then became something else
 
 
@@ -37,18 +38,27 @@ class Makes:
         group: how many wait for the first look at one, beside the latest.
         few: so few wait for that look that each is begun at once.
         missed: how many became something else after they were begun.
+        next: what makes what the latest one became, with its own; None: none became anything else.
         expected: batches of them that somebody will stack.
     """
 
     waiting: deque[weakref.ref[Pending]]
     dtype: torch.dtype
     expected: ExpectedBatches
+    next: Makes | None = None
     together = alone = since = group = missed = 0
     stacked = fresh = few = False
 
     def has_helpers(self) -> bool:
         """Whether several samples take less time together."""
         return False
+
+    def is_begun_later(self) -> bool:
+        """Whether few of its samples wait for a look, and not as they are: nobody can begin them yet."""
+        last, steps = self, 0
+        while last.next is not None and steps < _MOST_STEPS:
+            last, steps = last.next, steps + 1
+        return last is not self and last.few and not last.stacked and self.has_helpers()
 
     def shape_of(self, picture: Picture) -> tuple[int, ...]:
         """[C, H, W] of a picture's sample."""
@@ -270,6 +280,8 @@ class Pending:
     def then(self, program: Makes, flip: int | None = None) -> Pending:
         """What another program makes of the same, in its place if it fits; of the picture flipped first."""
         recorded = self.recorded
+        if program is not self.program:
+            self.program.next = program
         if flip is not None:
             chain, *size = recorded
             recorded = chain + turn(flip), *size
@@ -357,6 +369,7 @@ class Pending:
     def _looked(self) -> None:
         """Learns how many wait for a look: of two, one is begun before anybody looks."""
         program = self.program
+        program.next = None  # its samples are looked at as they are
         if program.since:
             program.few = 2 <= program.since <= _FEW  # one alone is looked at before anybody could begin it
             program.group, program.since = max(1, program.since - 1), 0

@@ -139,6 +139,7 @@ class LazyImage(OpenedImage):
             self._make(lazy)
             return None
         self._looked_through()
+        lazy.source.looked_at()
         return lazy
 
     def _looked_through(self) -> None:

@@ -8,7 +8,8 @@ import os
 import weakref
 import zlib
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._core import codecs
 from .._core.processor_time import Spent
@@ -25,23 +26,9 @@ _ORDERS = {"13": 0, "12.2": 1, "horizontal": 2}  # resample.h's GF_ORDER_...
 _MOST_KEPT = 64 << 20  # bytes of pictures that are kept whole, in this process
 
 # What Pillow's images of files have beside the methods of their classes.
-OF_FILES = frozenset(
-    [
-        "app",
-        "applist",
-        "bits",
-        "custom_mimetype",
-        "default_image",
-        "huffman_ac",
-        "huffman_dc",
-        "icclist",
-        "is_animated",
-        "layer",
-        "layers",
-        "n_frames",
-        "quantization",
-    ]
-)
+_OF_FILES = """app applist bits custom_mimetype default_image huffman_ac huffman_dc icclist is_animated layer
+    layers n_frames quantization"""
+OF_FILES = frozenset(_OF_FILES.split())
 # And what they have for a decoder; code asks whether it is there.
 OF_OPEN_FILES: dict[str, Any] = {"tile": [], "decoderconfig": (), "decodermaxblock": 65536}
 
@@ -148,23 +135,15 @@ class Source:
         opened: the file.
         size, mode: of the picture.
         state: what became of it so far.
+        begun: the picture, if it is decoded since somebody looked at it first (Held); else None.
     """
 
+    ahead: ClassVar[Callable[[Source], Any] | None] = None  # what begins that: Held.ahead
+
     __slots__ = (
-        "__weakref__",
-        "_certain",
-        "_damaged",
-        "_ends",
-        "_scan",
-        "_used",
-        "_whole",
-        "kind",
-        "mode",
-        "name",
-        "opened",
-        "size",
-        "state",
-    )
+        "__weakref__", "_certain", "_damaged", "_ends", "_scan", "_used", "_whole",
+        "begun", "kind", "mode", "name", "opened", "size", "state",
+    )  # fmt: skip
 
     def __init__(self, image: ImageFile.ImageFile | Unread, opened: OpenFile, scan: int) -> None:
         self.kind: type[ImageFile.ImageFile] = image.kind if isinstance(image, Unread) else type(image)
@@ -176,6 +155,16 @@ class Source:
         self._scan = scan
         self._certain: bool | None = None
         self._damaged: ImageFile.ImageFile | None = None
+        self.begun: Any = None
+
+    def looked_at(self) -> None:
+        """Somebody looks at its picture first. What is made of it will be known later."""
+        if Source.ahead is not None and self._scan and self.mode == "RGB" and self.may_be_kept():
+            self.begun = Source.ahead(self)
+
+    def may_be_kept(self) -> bool:
+        """Whether its pixels are few enough, and not numbers of colours."""
+        return self.mode != "P" and 4 * self.size[0] * self.size[1] <= _MOST_KEPT
 
     def data(self) -> bytes | None:
         """The file's bytes, as Pillow reads them when it decodes.
@@ -276,6 +265,8 @@ class Source:
         A picture that is used again is decoded whole, and kept while it is among the latest: so is at once
         every picture as long as the last ones were used again. Not one with a palette.
         """
+        if (begun := self.begun) is not None:
+            begun.end()  # it is kept then
         held, data, again = self.waiting()
         if again is None:
             return held, data
@@ -300,7 +291,7 @@ class Source:
         elif counts.again:
             counts.again -= 1
             again = True
-        return (0, 0), data, self if again and 4 * self.size[0] * self.size[1] <= _MOST_KEPT else None
+        return (0, 0), data, self if again and self.may_be_kept() else None
 
     def keep(self, whole: bytes) -> None:
         """Keeps all pixels, as RGBX, while this is among the latest."""
@@ -347,7 +338,7 @@ class PixelSource(Source):
 
     def __init__(self, rows: bytes, size: tuple[int, int]) -> None:
         self.name, self.size, self.mode, self.state = "", size, "RGB", SourceState.NATIVE
-        self.opened = None
+        self.opened = self.begun = None
         self._whole = rows + codecs.SLACK
 
     def is_far_larger(self, width: int, height: int) -> bool:
