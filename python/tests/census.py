@@ -33,9 +33,9 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 79_588,
-    "lines: tests": 65_143,
-    "lines: benchmarks": 8_703,
+    "lines: library": 80_338,
+    "lines: tests": 66_044,
+    "lines: benchmarks": 8_732,
 }
 
 # Objects that were kept are compared, by identity, with those that a dataset has now. `sample_memory.py`
