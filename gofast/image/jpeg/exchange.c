@@ -54,7 +54,7 @@ int exchange_start(gf_jpeg *j) {
     j->first_mcu = (unsigned)j->first / width;
     j->end_mcu = (end + width - 1) / width;
     gf_meter *meter = gf_meter_here();
-    if (!j->packed) {
+    if (!j->packed && huffman_may_be_marked(&j->huffman)) {
         huffman_wanted wanted = {d->mcus_per_row, j->first_mcu, j->end_mcu, (bottom + height - 1) / height};
         int known = huffman_use(&j->huffman, marks_of(j->data, j->n, d->mcus_per_row * d->mcu_rows_in_scan, j->comes_again), wanted);
         j->marked += known;

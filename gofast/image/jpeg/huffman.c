@@ -107,20 +107,21 @@ static int next_bytes(huffman *h) {
     }
 }
 
-// Makes memory at least so large. What it held is lost.
-static int fit(void *memory, size_t *room, size_t size) {
-    void **at = memory;
-    if (size <= *room) return 1;
-    free(*at);
-    *at = malloc(size);
-    *room = *at ? size : 0;
-    return *at != NULL;
+// Memory at least so large instead of some that is; what that held is lost. NULL if there is none.
+static void *fit(void *memory, size_t *room, size_t size) {
+    if (size <= *room) return memory;
+    free(memory);
+    memory = malloc(size);
+    *room = memory ? size : 0;
+    return memory;
 }
 
 int huffman_read(huffman *h, const lj_decompress *d, const uint8_t *file, const uint8_t *end) {
     size_t size = (size_t)(end - file);
     h->marker = 0;
-    if (d->progressive || d->arithmetic || size > HUFFMAN_MOST || !fit(&h->data, &h->room, size + HUFFMAN_SLACK)) return 0;
+    if (d->progressive || d->arithmetic || size > HUFFMAN_MOST) return 0;
+    h->data = fit(h->data, &h->room, size + HUFFMAN_SLACK);
+    if (!h->data) return 0;
     h->file = file;
     h->end = end;
     return next_bytes(h) ? h->marker : 0;
@@ -360,10 +361,14 @@ enum { MARK_DC = 12, MARK_POSITION = 64 - 3 * MARK_DC };
 
 static void find_next_mark(huffman *h, uint32_t known) { h->next_mark = known < h->marks->room ? (known + 1) * h->marks->every : UINT32_MAX; }
 
-int huffman_use(huffman *h, jpeg_marks *marks, huffman_wanted wanted) {
-    if (!marks || h->interval) return 0;
+int huffman_may_be_marked(const huffman *h) {
     for (int i = 0; i < h->blocks; i++)
         if (h->component[i] > 2) return 0;
+    return !h->interval;
+}
+
+int huffman_use(huffman *h, jpeg_marks *marks, huffman_wanted wanted) {
+    if (!marks) return 0;
     uint32_t known = atomic_load_explicit(&marks->known, memory_order_acquire);
     h->marks = marks;
     h->wanted = wanted;
@@ -431,11 +436,14 @@ static int begin_pair(huffman *h, uint32_t mcu) {
     if (mcu % w->per_row != w->first || mcu / w->per_row + 1 >= w->end_row) return 1;
     uint32_t columns = w->end - w->first, from = mcu + w->per_row;
     size_t size = (size_t)columns * (size_t)h->blocks * sizeof(huffman_block);
-    if ((from + columns) / h->marks->every > atomic_load_explicit(&h->marks->known, memory_order_acquire)) return 1;
-    if (size > MOST || !fit(&h->kept, &h->kept_room, size)) return 1;
+    if ((from + columns - 1) / h->marks->every > atomic_load_explicit(&h->marks->known, memory_order_acquire)) return 1;
+    huffman_place below = h->here;
+    enter(h, &below, from);
+    if (size > MOST || below.mcu == mcu) return 1; // all between them would be skipped, and then decoded
+    h->kept = fit(h->kept, &h->kept_room, size);
+    if (!h->kept) return 1;
     memset(h->kept, 0, size);
-    h->below = h->here;
-    enter(h, &h->below, from);
+    h->below = below;
     h->pair_end = mcu + columns;
     h->kept_from = from;
     return skip_to(h, &h->below, from);

@@ -83,6 +83,9 @@ int huffman_read(huffman *, const lj_decompress *, const uint8_t *file, const ui
 // Prepares for the scan. The library has checked its tables. Returns 1 if the scan is ours.
 int huffman_begin(huffman *, const lj_decompress *);
 
+// Whether the scan can have marks.
+int huffman_may_be_marked(const huffman *);
+
 // From here on the scan is entered at these marks, and those that are not known yet are noted. They are of this file. Where
 // they are known, two rows of what is wanted are decoded at a time. Returns 1 if some are known.
 int huffman_use(huffman *, jpeg_marks *, huffman_wanted);

@@ -79,6 +79,33 @@ func TestTwoRowsAreTheLibrarys(t *testing.T) {
 	}
 }
 
+// What is wrong in the row below is found while the one above is decoded.
+func TestDamageInTwoRows(t *testing.T) {
+	newMarks(t, 64<<20)
+	p := newPair(t)
+	p.ours.ComesAgain = true
+	r := rand.New(rand.NewPCG(25, 26))
+	var files [][]byte
+	for _, g := range goldens(t) { // of all samplings
+		files = append(files, g.file)
+	}
+	files = append(files, photo(t, 640, 480, false), photo(t, 300, 700, true))
+	for range 60 {
+		file := bytes.Clone(files[r.IntN(len(files))])
+		size, err := sizeOf(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1 + r.IntN(3) {
+			file[len(file)-3-r.IntN(len(file)/4)] ^= 1 << r.IntN(8)
+		}
+		for range 3 {
+			p.agree(t, file, image.Rectangle{Max: image.Pt(size.X, 1+r.IntN(size.Y))})
+			p.agree(t, file, image.Rectangle{Max: size})
+		}
+	}
+}
+
 // A file with other bytes has other marks, whatever its name and its size.
 func TestMarksAreOfTheContent(t *testing.T) {
 	newMarks(t, 64<<20)

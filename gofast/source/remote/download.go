@@ -94,14 +94,27 @@ func (f *File) state(answer *http.Response) (State, error) {
 	return s, f.errorf(errs.ErrRead, "asked for the first byte, the server says %s, Content-Range %.60q", f.status(answer), given)
 }
 
-// Download brings files to their places. The parts of what failed stay, and are the caller's. The progress of one that is
-// read while it comes is what can be read: the bytes from its start on, without those behind a gap. It is the only target.
-func Download(ctx context.Context, targets []*Target, options Options) error {
+// Download brings files to their places. Where one fails, all parts lose their names: others would wait for ever for a part
+// whose lock the caller has until it asks how this went. The progress of one that is read while it comes is what can be
+// read: the bytes from its start on, without those behind a gap. It is the only target.
+func Download(ctx context.Context, targets []*Target, options Options) (err error) {
 	var total int64
+	var all []*download
 	for _, t := range targets {
+		if t.From < 0 || t.From > t.To || t.To > t.Size || t.From == t.To && t.Size > 0 {
+			return t.errorf(errs.ErrConfig, "bytes %d to %d of %d are no part of it", t.From, t.To, t.Size)
+		}
 		total += t.To - t.From
 	}
 	c := newClient(options)
+	defer func() {
+		for _, d := range all {
+			if err != nil && !errors.Is(err, errs.ErrCanceled) { // who has canceled it cleans up at once
+				d.leave()
+			}
+			_ = d.file.Close()
+		}
+	}()
 	var pieces []piece
 	read := len(targets) == 1 && targets[0].Read
 	for _, t := range targets {
@@ -109,7 +122,7 @@ func Download(ctx context.Context, targets []*Target, options Options) error {
 		if err != nil {
 			return err
 		}
-		defer d.file.Close()
+		all = append(all, d)
 		for from, step := t.From, int64(0); from < t.To; from += step {
 			switch step = pieceSize; {
 			case t.Whole:
@@ -191,6 +204,14 @@ func (d *download) finish() error {
 		return d.unwritten(err)
 	}
 	return nil
+}
+
+// leave takes the part's name away, unless it has got its own, or another's part is there.
+func (d *download) leave() {
+	mine, err := d.file.Stat()
+	if there, missing := os.Lstat(d.Part); err == nil && missing == nil && os.SameFile(mine, there) {
+		_ = os.Remove(d.Part)
+	}
 }
 
 // bring writes a piece to its place.

@@ -19,6 +19,9 @@ const (
 	Samples = "sample"
 )
 
+// tables is what is held of a table of samples, at most, beside each of its bytes: of 4, an end of 8 and a frame of 24.
+const tables = 9
+
 const (
 	framesMagic = "LDFZ01\x00\x00"
 	rowsMagic   = "LDARW01\x00" // the end of a chunk with an Arrow file, before which its length stands
@@ -33,7 +36,7 @@ type frame struct{ offset, length, plain int64 }
 // frames is a chunk whose samples are packed, as the plain chunk that it was made of: it is read from front to back.
 type frames struct {
 	file   *source.File
-	memory int64         // for the history that a frame may ask for
+	memory int64         // for tables, and the history that a frame may ask for
 	head   *bytes.Reader // the number of samples and their offsets, as in a plain chunk
 	rest   []frame
 	open   *source.Stream // of the first of the rest, which has so many bytes left; nil: it is not open
@@ -73,6 +76,9 @@ func (m *frames) batches(ctx context.Context, w *window) *errs.Error {
 	if count == 0 || each == 0 || n != (count+each-1)/each || end > w.size {
 		return fail(errs.ErrDamaged, "%d samples in %d frames of %d do not fit into %d bytes", count, n, each, w.size).At(w.path).AtOffset(12)
 	}
+	if end > m.memory/tables {
+		return tooLarge().At(w.path)
+	}
 	all, err := w.bytes(ctx, 0, end)
 	if err != nil {
 		return err
@@ -110,6 +116,9 @@ func (m *frames) samples(ctx context.Context, w *window) *errs.Error {
 	end := 4 + 4*(count+1)
 	if count == 0 || end > w.size {
 		return fail(errs.ErrDamaged, "%d samples in a file of %d bytes", count, w.size).At(w.path).AtOffset(0)
+	}
+	if end > m.memory/tables {
+		return tooLarge().At(w.path)
 	}
 	table := window{file: w.file, path: w.path, size: w.size} // while the other one is among samples
 	all, err := table.bytes(ctx, 0, end)

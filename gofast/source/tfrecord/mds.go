@@ -97,6 +97,9 @@ func (o *Options) mdsColumns(ctx context.Context, f *file) error {
 // rows fills the columns of a chunk that has an Arrow file in the place of samples, as newer versions of litData write it
 // where no value is a picture to them: a column is a leaf, and one that is in another leaf is not read.
 func (m *mdsFile) rows(ctx context.Context, f *file, o *Options) error {
+	if bySuffix(m.w.path) != "plain" {
+		return m.fail(errs.ErrUnsupported, 0, "it is compressed, and has rows of Arrow: unpack it beside itself, as litData does")
+	}
 	for i, c := range m.columns {
 		if c.to == nil {
 			continue

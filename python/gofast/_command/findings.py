@@ -34,6 +34,7 @@ def _verified(found: Verification) -> Iterator[str]:
         + f"{many(found['tfrecords'], 'TFRecord file')}, " * bool(found["tfrecords"])
         + f"{many(len(found['hdf5']), 'HDF5 file')}, " * bool(found["hdf5"])
         + f"{found['others']} of other kinds"
+        + ", which were not read" * bool(found["others"])
     )
     for _, why in sorted(found.get("missing_libraries", {}).items()):
         yield f"a library is missing\t{printable(why)}"
@@ -41,7 +42,7 @@ def _verified(found: Verification) -> Iterator[str]:
     yield from _problems("damaged", found["damaged"])
     yield from _folders(found["unreadable_folders"])
     if not found["damaged"]:
-        yield "nothing is damaged" + " of what was checked" * bool(found["unchecked"])
+        yield "nothing is damaged" + " of what was checked" * bool(found["unchecked"] or found["others"])
 
 
 def _problems(what: str, problems: list[Problem]) -> Iterator[str]:

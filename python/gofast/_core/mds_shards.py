@@ -139,6 +139,9 @@ def _litdata(told: Any, folder: str) -> tuple[list[_Listed], list[Leaf], ShardsC
             plain = name.replace(f".{config['compression']}", "")
             name = plain if os.path.exists(os.path.join(folder, plain)) else name
         listed.append((name, chunk["chunk_size"], 0))
+    packed = {chunk["filename"] for chunk in told["chunks"]}
+    if compression == "suffix" and packed.isdisjoint(name for name, _, _ in listed):
+        compression = ""  # all are unpacked: they are read where they lie
     return listed, leaves, compression
 
 

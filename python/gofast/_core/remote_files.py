@@ -160,6 +160,9 @@ class Downloads:
         if not (wait or self._probe is None or self._probe.part() == 1):
             return False
         try:
+            native = all(one.file for one, _ in self._mine.values())
+            if native and self.begun and self._failed is None and self.begun.part() == 1:
+                self._finish(None)  # then the next of many begin
             self._begin(ahead=True)
         except errors.GofastError as error:
             if self._wanted is not None and isinstance(error, errors.LimitError):

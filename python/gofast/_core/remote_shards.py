@@ -38,6 +38,7 @@ _AHEAD, _MOST_AHEAD = 2, 16  # pieces that come while one is read: two, and more
 _BYTES_AHEAD = 64 << 20
 _TURNS = 48  # calls after which a piece is not read any more by a loader's batches on their way
 _SURE = 16  # the last calls, of five batches, which are probably still read
+_TRIES = 3  # to read a piece that was there
 _FEW_TURNS = 4  # of who reads at once, such as torch's workers
 _REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
 
@@ -315,9 +316,17 @@ class RemoteShards(TFRecordIndex):
             download.release()
 
     def _on_disk(self, file: int, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
-        self._bring([file], True)
-        self._stamps[file] = Stamp.of(os.stat(self.asked.paths[file]))
-        return super()._on_disk(file, places)
+        for _ in range(_TRIES):  # somebody may empty the cache, or need the room for another piece
+            self._bring([file], True)
+            with contextlib.suppress(FileNotFoundError, errors.NotFoundError):
+                self._stamps[file] = Stamp.of(os.stat(self.asked.paths[file]))
+                return super()._on_disk(file, places)
+            here = self._of_process()
+            with here.lock, deferred():
+                if file in here.held:
+                    here.held.pop(file)[0].release()
+        path = self.asked.paths[file]
+        raise errors.NotFoundError(f"{path}: it was removed, {_TRIES} times").at(path=path)
 
     def _digest(self) -> str:
         return hashlib.blake2b("\n".join(self.told).encode(), digest_size=16).hexdigest()

@@ -99,7 +99,7 @@ def _around(part: TFRecordIndex, size: int) -> tuple[npt.NDArray[np.int64], npt.
                 raise errors.DamagedError("the index of a tar file has a member behind its end")
             first[mine] = np.minimum(first[mine], offset)
             behind[mine] = np.maximum(behind[mine], (offset + length + _BLOCK - 1) // _BLOCK * _BLOCK)
-    if not np.all(behind):
+    if not part.count or not np.all(behind):
         return _NOWHERE
     begin, end = np.append(0, behind[:-1]), np.append(first[1:] - _BLOCK, size)
     if np.any(end < behind) or np.any(begin > first - _BLOCK):

@@ -115,7 +115,8 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
         if held is None:
             return None
         if channels == 3 and not at_once and held == (0, 0):
-            whole = making.size == source.size and source.may_be_kept() and conversion.is_begun_later()
+            whole = type(source) is Source and making.size == source.size and source.may_be_kept()
+            whole = whole and conversion.is_begun_later()
             again = source if whole else again
             file = Held.of((data, *held, b"", *source.size), again)  # the sample will wait with the same
             file.is_needed(whole)

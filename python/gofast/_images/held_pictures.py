@@ -19,6 +19,7 @@ from .._lazy.source import ANY_PIXELS, Source, pass_order
 
 _SURE = 4  # pictures in a row that were needed whole, before the next is decoded from the first look on
 _MOST_MISSED = 4  # pictures that were decoded so, and of which no sample was made
+_MOST_AHEAD = 8  # of which none is made yet
 MOST_BYTES = 256 << 20  # of files and pixels that wait; further samples are made at once
 
 
@@ -36,15 +37,15 @@ class Held:
 
     waiting = 0  # bytes of all
     expected = missed = 0  # how many of the latest were needed whole; that were decoded ahead in vain
+    unused = 0  # that were decoded ahead, and may still be needed
 
-    __slots__ = ("__weakref__", "_again", "_ahead", "_bytes", "_making", "_rows", "data", "size", "whole")
+    __slots__ = ("__weakref__", "_again", "_ahead", "_bytes", "_making", "data", "size", "whole")
 
     def __init__(self, picture: Picture) -> None:
         self.data, *self.size = picture[:3]
         self.whole: tuple[int, int] | None = None
         self._again: weakref.ref[Source] | None = None
-        self._making: Making | None = None  # who decodes it now
-        self._rows = b""  # what that comes to
+        self._making: tuple[Making, bytes] | None = None  # who decodes it now, and what that comes to
         self._bytes = 0
         self._ahead = False  # it is decoded, and no sample is made of it yet
         self._count(len(self.data))
@@ -64,28 +65,41 @@ class Held:
     @staticmethod
     def ahead(source: Source) -> Held | None:
         """Begins to decode a picture at which somebody looks first, if the latest were needed whole."""
-        sure = Held.expected >= _SURE and Held.missed < _MOST_MISSED and Held.waiting < MOST_BYTES
-        data = source.data() if sure and engine.helpers()[1] > 1 else None
-        if data is None:
+        sure = Held.expected >= _SURE and Held.missed < _MOST_MISSED and Held.unused < _MOST_AHEAD
+        if not sure or Held.waiting >= MOST_BYTES or engine.helpers()[1] < 2 or not source.is_certain():
+            return None
+        if (data := source.data()) is None:
             return None
         held = Held.of((data, 0, 0, b"", *source.size), source)
-        held._ahead = True
-        Held.begin([held])
+        try:
+            Held.begin([held])
+        except MemoryError:
+            return None  # whoever needs it finds less, or more
+        held._claim(True)
         return held
 
     def is_needed(self, whole: bool) -> None:
         """A sample is made of it: of all its pixels, and it cannot be begun yet; or another."""
         Held.expected = min(Held.expected + 1, _SURE) if whole else 0
-        self._ahead = False
+        self._claim(False)
+
+    def _claim(self, ahead: bool) -> None:
+        more = ahead - self._ahead
+        self._ahead = ahead
+        Held.unused += more
 
     def _count(self, size: int) -> None:
-        Held.waiting += size - self._bytes
+        more = size - self._bytes
         self._bytes = size
+        Held.waiting += more
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over():
-            Held.waiting -= getattr(self, "_bytes", 0)  # Ctrl-C may have come before it had any
-            Held.missed += getattr(self, "_ahead", False)
+            # Ctrl-C may have come before it had any. Behind a call, another thread may have changed the sums.
+            size, ahead = getattr(self, "_bytes", 0), getattr(self, "_ahead", False)
+            Held.waiting -= size
+            Held.missed += ahead
+            Held.unused -= ahead
 
     @staticmethod
     def begin(each: Iterable[Held]) -> None:
@@ -93,7 +107,7 @@ class Held:
         files = {
             held: (held.data, 0, 0, b"", *held.whole)
             for held in each
-            if held.whole and (held._making is None or not held._making.is_here())
+            if held.whole and (held._making is None or not held._making[0].is_here())
         }
         if not files:
             return
@@ -102,7 +116,7 @@ class Held:
         )
         making = Making(work, rows, None)  # no files: they refer to it
         for held, made in zip(files, rows, strict=True):
-            held._rows, held._making = made, making
+            held._making = making, made
 
     def end(self, now: bool = False) -> bool:
         """Whether nobody decodes it any more: it was decoded, or memory was short, and each sample decodes
@@ -111,15 +125,15 @@ class Held:
         Args:
             now: does not wait until that is so.
         """
-        making = self._making  # another thread may end it meanwhile
-        if making is None or not making.is_here():
+        pair = self._making  # another thread may end it meanwhile, or begin it too
+        if pair is None or not pair[0].is_here():
             self._making = None
             return not self.whole
+        making, made = pair
         fault = making.end(now)
         if fault is None:
             return False
-        made, size = self._rows, self.whole
-        self._making, self._rows, self.whole = None, b"", None
+        size, self._making, self.whole = self.whole, None, None
         if fault or size is None:
             return True
         self.data, self.size = made, [*size]
@@ -169,8 +183,9 @@ class Making:
         """Waits for all of them: 0, or a fault. Now: does not wait; None while they are made."""
         work = self._work
         if work is not None:
-            self._fault = codecs.capsule().end_samples(work, now)
-            if self._fault is not None:
+            fault = codecs.capsule().end_samples(work, now)
+            if fault is not None:  # else another thread may have been told meanwhile
+                self._fault = fault
                 self._work, self._places, self._needs = None, (), None
         return self._fault
 

@@ -265,7 +265,8 @@ class Source:
         A picture that is used again is decoded whole, and kept while it is among the latest: so is at once
         every picture as long as the last ones were used again. Not one with a palette.
         """
-        if (begun := self.begun) is not None:
+        begun, self.begun = self.begun, None
+        if begun is not None:
             begun.end()  # it is kept then
         held, data, again = self.waiting()
         if again is None:

@@ -213,6 +213,37 @@ def test_one_that_changes_on_the_way_is_an_error(web: Served, kept: Path) -> Non
     assert files(kept) == []
 
 
+def test_nobody_waits_for_a_download_that_failed_ahead(web: Served, kept: Path) -> None:
+    """Who began it asks for it no more, and has its lock."""
+    web.put(**{"a.bin": bytes(5000), "b.bin": bytes(70000)})
+    urls = [web.url + name for name in ("a.bin", "b.bin")]
+    ahead = Downloads(urls)
+    assert ahead._probe is not None
+    ahead._probe.part(60_000)
+    content = web.files.pop("a.bin")
+    assert ahead.start()
+    assert ahead.begun is not None
+    while ahead.begun.part(100) < 1:
+        pass
+    web.put(**{"a.bin": content})
+    paths = Downloads(urls).result()
+    assert [Path(path).read_bytes() for path in paths] == [content, bytes(70000)]
+    with pytest.raises(errors.NotFoundError, match=r"a\.bin"):
+        ahead.result()
+    assert not [*kept.glob("*.part")]
+
+
+def test_many_files_come_ahead(web: Served, kept: Path) -> None:
+    """More than are downloaded together."""
+    web.put(**{f"{i:03}.bin": b"%d" % i for i in range(150)})
+    ahead, end = Downloads(web.url + name for name in [*web.files]), time.monotonic() + 60
+    while not ahead.arrived() and time.monotonic() < end:
+        ahead.start(wait=False)
+        time.sleep(0.01)
+    assert ahead.arrived()
+    assert [Path(path).read_bytes() for path in ahead.result()] == [*web.files.values()]
+
+
 def test_processes_share_a_download(web: Served) -> None:
     web.put(**{"big.bin": bytes(20 << 20)})
     started = threading.Barrier(3)

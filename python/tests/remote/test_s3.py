@@ -212,6 +212,8 @@ def test_an_object_that_changes_and_one_for_others(
     target = {
         "file": file,
         "state": state,
+        "begin": 0,
+        "end": state["size"],
         "part": str(alone / "part"),
         "path": str(alone / "t"),
         "read": False,

@@ -227,6 +227,16 @@ def test_what_is_gone_when_it_is_read_comes_again(
     assert same(epoch(gofast.DataLoader(remote(web, out), 8)), want)
 
 
+def test_what_is_removed_while_it_is_used_comes_again(web: Served, out: Path, kept: Path) -> None:
+    """A picture that Pillow decodes is read by the process itself."""
+    dataset = remote(web, out)
+    files = dataset._listing.files
+    content = files.source(0).read()
+    for path in kept.glob("*.tar"):
+        path.unlink()
+    assert files.source(0).read() == content
+
+
 def test_resuming_brings_only_the_rest(web: Served, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     want = epoch(gofast.DataLoader(local(out), 4))
     loader = gofast.DataLoader(remote(web, out), 4)

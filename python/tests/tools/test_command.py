@@ -112,6 +112,17 @@ def test_json_has_the_keys_of_the_documentation(
             assert keys - left_out <= set(one) <= keys, (name, one)
 
 
+def test_verify_says_that_it_did_not_read_other_kinds(
+    photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "nothing is damaged\n" in run(capsys, "verify", photos)[1]
+    (photos / "train.tar").write_bytes(b"no tar file")
+    said = run(capsys, "verify", photos)[1]
+    assert (
+        "1 of other kinds, which were not read" in said and "nothing is damaged of what was checked" in said
+    )
+
+
 def test_verify_asks_pillow(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, said, _ = run(capsys, "verify", photos, "--json")
     report = json.loads(said)
