@@ -4,18 +4,18 @@
 #include <string.h>
 
 // Where a block's coefficients lie, in the order in which they are coded, counted from 1.
-static const uint8_t natural[64] = {
+static const uint8_t natural[65] = {
     0,  0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21,
-    28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62,
+    28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
 // What an entry may move on besides the coefficients of a run: more than any other symbol.
 enum {
-    END = 128,    // the end of a block
-    BROKEN = 192, // no symbol
+    END = 128, // the end of a block
+    NO_SYMBOL = 192,
 };
 
-static const huffman_entry none = {HUFFMAN_RARE, BROKEN, 0, 64};
+static const huffman_entry none = {HUFFMAN_RARE, NO_SYMBOL, 0, 64};
 
 // The entry of a symbol, with which a value of no bits is rare: its shift would be by 64. There is none for sizes that no
 // 8-bit picture has, and for odd codes that the library takes as the end of a block.
@@ -34,7 +34,7 @@ static void make_skips(huffman_table *t) {
         while (on < END) {
             huffman_entry e = t->look[i << bits & ((1 << HUFFMAN_LOOK) - 1)];
             uint32_t all = bits + (e.bits & 63), to = on + e.on;
-            if (e.on == BROKEN || all > HUFFMAN_LOOK || (to >= 64 && to < END)) break;
+            if (e.on == NO_SYMBOL || all > HUFFMAN_LOOK || (to >= 64 && to < END)) break;
             bits = all;
             on = to;
         }
@@ -211,7 +211,7 @@ static __attribute__((noinline)) huffman_entry long_entry(const huffman_table *t
 // The next symbol. At most 27 bits of the reader are taken for it and its value.
 static inline huffman_entry symbol(const reader *r, const huffman_table *t, int ac) {
     huffman_entry e = t->look[look(r)];
-    return __builtin_expect(e.on == BROKEN, 0) ? long_entry(t, r->bits, ac) : e;
+    return __builtin_expect(e.on == NO_SYMBOL, 0) ? long_entry(t, r->bits, ac) : e;
 }
 
 // The value of so many bits, the first of these: 64 - shift. One that begins with 0 is negative: all its bits are inverted.
@@ -234,12 +234,12 @@ static inline int32_t take_value(reader *r, huffman_entry e) {
 static inline int decode_dc(reader *r, const huffman_table *dc, int32_t *last) {
     refill(r);
     huffman_entry e = symbol(r, dc, 0);
-    if (e.on == BROKEN) return 0;
+    if (e.on == NO_SYMBOL) return 0;
     *last += take_value(r, e);
     return *last == (int16_t)*last;
 }
 
-// Decodes a symbol and its value, and moves k on by it: to 64 or more at the end of a block, to BROKEN or more without one.
+// Decodes a symbol and its value, and moves k on by it: to 64 or more at the end of a block, to NO_SYMBOL or more without one.
 static inline int32_t decode_next(reader *r, const huffman_table *ac, uint32_t *k) {
     const huffman_entry *e = &ac->look[look(r)];
     if (__builtin_expect(e->bits & HUFFMAN_RARE, 0)) {
@@ -254,23 +254,22 @@ static inline int32_t decode_next(reader *r, const huffman_table *ac, uint32_t *
 }
 
 // Stores the value that k has come to. Returns 1 at the end of the block.
-static inline int is_last(int16_t *at, uint32_t k, int32_t v) {
-    if (k < 64) at[natural[k]] = (int16_t)v;
-    if (k == 64) at[63] = (int16_t)v;
+static inline int put(int16_t *at, uint32_t k, int32_t v) {
+    if (k <= 64) at[natural[k]] = (int16_t)v;
     return k >= 64;
 }
 
 // Whether a block has ended well: at its 64th coefficient, or at a symbol for its end.
-static inline int ended(uint32_t k) { return k == 64 || (k >= END && k < BROKEN); }
+static inline int ended(uint32_t k) { return k == 64 || (k >= END && k < NO_SYMBOL); }
 
 // Decodes the other coefficients of a block, from k on.
 static inline int decode_ac(reader *r, const huffman_table *ac, int16_t *at, uint32_t k) {
     for (;;) {
         refill(r);
         int32_t v = decode_next(r, ac, &k);
-        if (is_last(at, k, v)) return ended(k);
+        if (put(at, k, v)) return ended(k);
         v = decode_next(r, ac, &k);
-        if (is_last(at, k, v)) return ended(k);
+        if (put(at, k, v)) return ended(k);
     }
 }
 
@@ -283,9 +282,9 @@ static inline __attribute__((always_inline)) int decode_two_ac(reader *a, reader
         refill(b);
         for (int i = 0; i < 2; i++) {
             int32_t v = decode_next(a, ac, &ka);
-            if (is_last(at_a, ka, v)) return ended(ka) && decode_ac(b, ac, at_b, kb);
+            if (put(at_a, ka, v)) return ended(ka) && decode_ac(b, ac, at_b, kb);
             v = decode_next(b, ac, &kb);
-            if (is_last(at_b, kb, v)) return ended(kb) && decode_ac(a, ac, at_a, ka);
+            if (put(at_b, kb, v)) return ended(kb) && decode_ac(a, ac, at_a, ka);
         }
     }
 }

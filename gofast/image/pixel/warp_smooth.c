@@ -157,9 +157,10 @@ INLINE void find_quads(const gf_planes *src, const run *r, quads *q) {
 INLINE void load_quads(const gf_planes *src, int c, int k, const run *r, const quads *q, uint32_t *four) {
     const uint8_t *plane = src->plane[c];
     int32_t from = r->from, to = r->to;
-    if (src->width >= 4)
+    if (src->width >= 4) {
 #pragma GCC unroll 8
         for (int32_t i = from; i < to; i++) memcpy(four + i, plane + q->at[k][i], 4);
+    }
     for (int32_t j = 0; j < q->n_ends; j++) {
         int32_t i = q->ends[j];
         const uint8_t *row = plane + clip(r->y[i] - 1 + k, src->height) * src->stride;

@@ -1,4 +1,4 @@
-"""Tar shards on a server beside which their indexes lie: one is downloaded when a sample of it is needed."""
+"""Tar shards on a server, beside their indexes: they come, or pieces of them, when samples are needed."""
 
 from __future__ import annotations
 
@@ -248,8 +248,8 @@ class RemoteShards(TFRecordIndex):
                         raise
                     coming.downloads = self._download(here, coming.pieces)
             # They are there: from now on each can be let go by itself.
-            several = len(coming.pieces) > 1
-            each += (self._download(here, [p]) if several else coming.downloads for p in coming.pieces)
+            alone = len(coming.pieces) == 1
+            each += (coming.downloads if alone else self._download(here, [p]) for p in coming.pieces)
             for piece, path, one in zip(coming.pieces, paths, each, strict=True):
                 one.result()
                 if piece not in self._checked:
@@ -258,7 +258,7 @@ class RemoteShards(TFRecordIndex):
                 for piece, one in zip(coming.pieces, each, strict=True):
                     here.held[piece] = one, here.turn
                     del here.coming[piece]
-                if several:
+                if not alone:
                     coming.downloads.release()
                 each.clear()
         except BaseException as error:

@@ -289,16 +289,22 @@ def leaves(i: int) -> list[bytes]:
     return [PICTURES[i], struct.pack("<q", i - 3), f"ä{i}".encode()]
 
 
-def test_chunks_of_litdata(tmp_path: Path) -> None:
-    rows = [leaves(i) for i in range(13)]
-    write_litdata(tmp_path, SPEC, ["jpeg", "int", "str"], [rows[:5], rows[5:]])
-    dataset = gofast.ImageFiles.from_litdata(tmp_path, label="more.0", transform=T.ToTensor())
+def of_leaves(root: Path) -> gofast.ImageFiles:
+    """The dataset of chunks with 13 rows of `leaves`."""
+    dataset = gofast.ImageFiles.from_litdata(root, label="more.0", transform=T.ToTensor())
     assert dataset.targets == [i - 3 for i in range(13)] and [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
-    assert gofast.ImageFiles.from_litdata(tmp_path, label="more.1").targets == [f"ä{i}" for i in range(13)]
+    assert gofast.ImageFiles.from_litdata(root, label="more.1").targets == [f"ä{i}" for i in range(13)]
     for (picture, _), content in zip(dataset, PICTURES, strict=True):
         assert torch.equal(picture, T.ToTensor()(Image.open(io.BytesIO(content)).convert("RGB")))
     again = pickle.loads(pickle.dumps(dataset))
     assert again.targets == dataset.targets and again.paths == dataset.paths
+    return dataset
+
+
+def test_chunks_of_litdata(tmp_path: Path) -> None:
+    rows = [leaves(i) for i in range(13)]
+    write_litdata(tmp_path, SPEC, ["jpeg", "int", "str"], [rows[:5], rows[5:]])
+    dataset = of_leaves(tmp_path)
     ordered = {**node("dict", [LEAF, LEAF], ["image", "n"]), "type": "collections.OrderedDict"}
     write_litdata(tmp_path, ordered, ["jpeg", "int"], [[leaf[:2] for leaf in rows]])
     assert gofast.ImageFiles.from_litdata(tmp_path, label="n").targets == dataset.targets
@@ -380,13 +386,7 @@ def write_packed(folder: Path, level: str, chunks: Sequence[Any]) -> list[Path]:
 def test_compressed_chunks(tmp_path: Path, level: str) -> None:
     rows = [leaves(i) for i in range(13)]
     write_packed(tmp_path, level, [rows[:6], rows[6:]])
-    dataset = gofast.ImageFiles.from_litdata(tmp_path, label="more.0", transform=T.ToTensor())
-    assert dataset.targets == [i - 3 for i in range(13)] and [*dataset._listing.files.contents] == PICTURES  # type: ignore[misc]
-    assert gofast.ImageFiles.from_litdata(tmp_path, label="more.1").targets == [f"ä{i}" for i in range(13)]
-    for (picture, _), content in zip(dataset, PICTURES, strict=True):
-        assert torch.equal(picture, T.ToTensor()(Image.open(io.BytesIO(content)).convert("RGB")))
-    again = pickle.loads(pickle.dumps(dataset))
-    assert again.targets == dataset.targets and again.paths == dataset.paths
+    dataset = of_leaves(tmp_path)
     if level == "chunk":  # as litdata's reader leaves them
         first, plain = tmp_path / "chunk-0-0.zstd:4.bin", tmp_path / "chunk-0-0.bin"
         plain.write_bytes(
