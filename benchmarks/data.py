@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from benchmarks import environments
+
+if TYPE_CHECKING:
+    import pandas as pd  # read where a table is: a machine that measures pictures alone need not have it
 
 CACHE = environments.MADE
 COLUMNS = ["label", *(f"pixel{number}" for number in range(784))]
@@ -37,6 +40,8 @@ class Files:
 def prepare(csv: str | None, parquet: str | None, rows: int) -> Files:
     """Finds or makes the files. Without a Parquet path: MNIST under GOFAST_TEST_DATA, else a synthetic table.
     Without a CSV path: the Parquet table as pandas writes it."""
+    import pandas as pd
+
     CACHE.mkdir(parents=True, exist_ok=True)
     real = os.environ.get("GOFAST_TEST_DATA")
     if parquet is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import pathlib
@@ -18,13 +19,26 @@ from torchvision.models import resnet50
 from torchvision.transforms import v2
 
 import gofast
+from benchmarks import data, strangers
 from benchmarks.compare_cases import photographs
+from benchmarks.strangers.files import Files
 
 ROWS, SIDE, BATCH = 2048, 224, 256  # of pictures: a batch of float32 has 154 MB; 64 of them 38.5 MB
 DIGITS = 60_000
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 CORES = len(os.sched_getaffinity(0))
 THREADS = [n for n in (1, 2, 4, 8, 16) if n <= CORES]
+# Those that need no package beside torch and torchvision.
+STRANGERS = (
+    "classification",
+    "classification v2",
+    "mae",
+    "dino",
+    "segmentation",
+    "pets",
+    "ten crops",
+    "preset",
+)
 
 
 @dataclass(frozen=True)
@@ -227,6 +241,27 @@ def threads(rounds: int) -> Iterator[Section]:
         yield Section(title, "pictures/s", in_turns(min(rounds, 3), count, works))
 
 
+def unmodified(rounds: int) -> Iterator[Section]:
+    """Other people's code under `gofast.install()` without workers, and plain with as many as may be best."""
+    files = Files(data.photographs(str(photographs()), 250 * CORES).path)
+    for name in STRANGERS:
+        loader = strangers.case(name).loader
+
+        def ours(loader: Any = loader) -> None:
+            with gofast.install():
+                exhaust(loader(files, 0))
+
+        def plain(workers: int, loader: Any = loader) -> None:
+            exhaust(loader(files, workers))
+
+        counts = sorted({max(1, CORES // 2), CORES})
+        works = {"unmodified, 0 workers": ours} | {
+            f"torch, {n} workers": functools.partial(plain, n) for n in counts
+        }
+        title = f"Other people's code: {strangers.ROWS[name].about}"
+        yield Section(title, "pictures/s", in_turns(min(rounds, 2), len(files.pictures), works))
+
+
 @dataclass(frozen=True)
 class Case:
     """A case by its name."""
@@ -242,4 +277,5 @@ CASES = {
     "arriving": Case(arriving),
     "training": Case(training),
     "threads": Case(threads, on_gpu=False),
+    "strangers": Case(unmodified, on_gpu=False),
 }

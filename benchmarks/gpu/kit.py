@@ -25,7 +25,14 @@ KIT = ROOT / "build" / "gpu-kit"
 MOST_BYTES = 60 << 20
 PICTURE_BYTES = 10 << 20
 # What the tests of devices and the benchmarks import.
-SOURCES = ["python/gofast", "python/tests/*.py", "python/tests/device", "benchmarks/*.py", "benchmarks/gpu"]
+SOURCES = [
+    "python/gofast",
+    "python/tests/*.py",
+    "python/tests/device",
+    "benchmarks/*.py",
+    "benchmarks/gpu",
+    "benchmarks/strangers",
+]
 SOURCES += ["gofast/device/driver.h"]  # names the calls that a test makes fail
 TESTS = """[pytest]
 pythonpath = python . python/tests

@@ -79,6 +79,7 @@ PARTS = [
     Part("tests", 180, pytest("python/tests/device/test_gpu.py"), WITH_GPU, True),
     *map(case, ("copies", "wire", "resident", "arriving", "training")),
     case("threads", ALWAYS, 100),
+    case("strangers", ALWAYS, 150),
     Part("engine", 40, engine("engine"), ALWAYS, environment=LIBJPEG),
     Part("engine to the GPU", 40, engine("engine-gpu", "--device", "cuda"), WITH_GPU, environment=LIBJPEG),
     Part("tests on the stand-in", SECONDS, pytest(*OTHERS), ALWAYS, True, STANDIN),

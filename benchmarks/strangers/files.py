@@ -14,7 +14,6 @@ from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from PIL import Image
 
 CLASSES = ("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow")
@@ -187,6 +186,8 @@ class Files:
         )
 
         def make(root: Path) -> None:
+            import pandas as pd  # as of digits: the kit's machine need not have it
+
             pd.DataFrame({"path": list(map(str, self.pictures)), **labels}).to_csv(
                 root / "table.csv", index=False
             )
@@ -204,6 +205,8 @@ class Files:
 
 def digits() -> npt.NDArray[np.uint8]:
     """Rows of a label and 784 pixels: MNIST under GOFAST_TEST_DATA, else the examples'."""
+    import pandas as pd
+
     real = Path(os.environ.get("GOFAST_TEST_DATA", "nowhere")) / "mnist" / "test.parquet"
     ours = Path(__file__).parents[2] / "examples" / "data" / "digits.parquet"
     rows: npt.NDArray[np.uint8] = pd.read_parquet(real if real.exists() else ours).to_numpy(np.uint8)
