@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 _NUMBERS = (0, 1, 2, 7, 8, 255, 256, 300, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
-_MEMORY = 2 << 30  # addresses beside those that a process has
+_MEMORY = 3 << 30  # addresses beside those that a process has: 1 GiB is for the engine, if it is not there
 _SECONDS = 10.0  # of processor time, of one file
 
 

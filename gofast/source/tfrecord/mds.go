@@ -188,20 +188,23 @@ func (m *mdsFile) leaves(ctx context.Context, text int64) ([]Leaf, *errs.Error) 
 	if err != nil {
 		return nil, err
 	}
-	var s struct {
-		Names     []string `json:"column_names"`
-		Encodings []string `json:"column_encodings"`
-		Sizes     []*int64 `json:"column_sizes"`
+	var parts map[string]json.RawMessage // whose keys are told apart by case, as a struct's are not
+	wrong := json.Unmarshal(told, &parts)
+	names, encodings, sizes := []string(nil), []string(nil), []*int64(nil)
+	for key, part := range map[string]any{"column_names": &names, "column_encodings": &encodings, "column_sizes": &sizes} {
+		if wrong == nil {
+			wrong = json.Unmarshal(parts[key], part)
+		}
 	}
-	if wrong := json.Unmarshal(told, &s); wrong != nil || !utf8.Valid(told) {
+	if wrong != nil || !utf8.Valid(told) {
 		return nil, m.fail(errs.ErrDamaged, text, "what the columns are cannot be read").Because(wrong)
 	}
-	if len(s.Encodings) != len(s.Names) || len(s.Sizes) != len(s.Names) {
-		return nil, m.fail(errs.ErrDamaged, text, "there are %d columns, %d encodings and %d sizes", len(s.Names), len(s.Encodings), len(s.Sizes))
+	if len(encodings) != len(names) || len(sizes) != len(names) {
+		return nil, m.fail(errs.ErrDamaged, text, "there are %d columns, %d encodings and %d sizes", len(names), len(encodings), len(sizes))
 	}
-	made := make([]Leaf, len(s.Names))
-	for i, name := range s.Names {
-		made[i] = Leaf{Name: name, Encoding: s.Encodings[i], size: s.Sizes[i]}
+	made := make([]Leaf, len(names))
+	for i, name := range names {
+		made[i] = Leaf{Name: name, Encoding: encodings[i], size: sizes[i]}
 	}
 	return made, nil
 }
