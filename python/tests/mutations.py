@@ -44,21 +44,18 @@ def changed(data: bytes, rng: random.Random, head: int = 64) -> bytes:
 
 
 @contextlib.contextmanager
-def bounded() -> Iterator[None]:
-    """Meanwhile, memory is short: who asks for much more ends, and with it the process."""
+def bounded(what: object) -> Iterator[None]:
+    """What is done within has little memory, and less than ten seconds of the processor.
+
+    Who asks for much more memory has an error, or ends with the process.
+    """
     before = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + _MEMORY, before[1]))
+    began = time.process_time()
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
-
-
-@contextlib.contextmanager
-def soon(what: object) -> Iterator[None]:
-    """What is done within takes less than ten seconds of the processor."""
-    began = time.process_time()
-    yield
     assert time.process_time() - began < _SECONDS, what

@@ -161,7 +161,7 @@ def test_hostile_archives(name: str, packed: bool, tmp_path: Path) -> None:
     readers: list[Any] = [by_stages] if packed else [by_stages, by_index]
     for reader in readers:
         began = time.process_time()
-        with bounded():
+        with bounded(name):
             if kind is None:
                 theirs = grouped(WHOLE if name in SLOW else data)[0]
                 want = [{k: v for k, v in one.items() if k in ("jpg", "cls")} for one in theirs]
@@ -187,7 +187,7 @@ def test_a_packed_member_of_gigabytes_is_not_unpacked(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.write(gzip.compress(header("a.jpg", 4 << 30)))
         file.writelines([part] * 64)
-    with bounded(), pytest.raises(errors.LimitError, match="unpack the shard") as error:
+    with bounded(path), pytest.raises(errors.LimitError, match="unpack the shard") as error:
         list(wds.WebDataset(str(path), shardshuffle=False))
     assert error.value.path == str(path) and error.value.offset == 0
 

@@ -13,7 +13,7 @@ import pytest
 
 import gofast
 from gofast import errors
-from mutations import bounded, changed, soon
+from mutations import bounded, changed
 
 # How a file is written: that of an Arrow file or stream, else options of Parquet.
 WRITERS: tuple[dict[str, Any] | str, ...] = (
@@ -84,7 +84,7 @@ def compare(seeds: range, path: Path) -> tuple[int, int]:
             data = changed(data, rng, 400)
             path.write_bytes(data)
         try:
-            with soon(seed):
+            with bounded(seed):
                 dataset = gofast.ImageFiles.from_parquet(path)
                 got = [*zip(dataset._listing.files.contents or (), dataset.targets, strict=True)]
         except errors.GofastError as error:
@@ -111,7 +111,7 @@ def compare(seeds: range, path: Path) -> tuple[int, int]:
     ids=len,
 )
 def test_changed_files(seeds: range, tmp_path: Path) -> None:
-    with bounded(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         taken, refused = compare(seeds, tmp_path / "a.parquet")
     assert taken > len(seeds) // 8 and refused > len(seeds) // 4, (taken, refused)
