@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
-	"golang.org/x/sys/unix"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/source"
@@ -34,11 +33,11 @@ func chunkOf(columns string, samples ...[]byte) []byte {
 }
 
 // shards are small files of all kinds: those of MDS, and of litData as they are, packed in three ways, and with rows of Arrow.
-func shards(f *testing.F) map[string][]byte {
-	f.Helper()
-	packer, err := zstd.NewWriter(nil)
+func shards(tb testing.TB) map[string][]byte {
+	tb.Helper()
+	packer, err := zstd.NewWriter(nil, zstd.WithSingleSegment(true)) // it says how much it holds
 	if err != nil {
-		f.Fatal(err)
+		tb.Fatal(err)
 	}
 	pack := func(data []byte) []byte { return packer.EncodeAll(data, nil) }
 	picture := append(words(2, 1, 3), "RGBabcdef"...)
@@ -55,12 +54,51 @@ func shards(f *testing.F) map[string][]byte {
 	batch = append(append(batch, words(0, 2, len(batch)+frameEntry, 0, len(frame), 2*one)...), frame...)
 	rows, err := os.ReadFile("../../table/arrow/testdata/texts.arrow")
 	if err != nil {
-		f.Fatal(err)
+		tb.Fatal(err)
 	}
 	return map[string][]byte{
 		"mds": chunkOf(columns, mds(1), mds(2)), "plain": chunkOf("", whole...), "chunk": pack(chunkOf("", whole...)), "batch": batch,
 		"sample": chunkOf("", pack(whole[0]), pack(whole[1])),
 		"rows":   bytes.Join([][]byte{chunkOf("", make([][]byte, 6)...), rows, words(len(rows)), []byte(rowsMagic)}, nil),
+	}
+}
+
+// shardIndex is the index of a file as that kind of shard.
+func shardIndex(t testing.TB, kind string, content []byte) (Schema, []byte, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.bin")
+	o := Options{Paths: []string{path}, Features: []string{"image", "class"}, Form: LitData, Rows: arrow.Values, Threads: 1, Memory: 64 << 20}
+	o.Leaves = []Leaf{{Name: "image", Encoding: "pil"}, {Name: "class", Encoding: "int"}}
+	switch kind {
+	case "mds":
+		o.Form = MDS
+	case "chunk":
+		path = filepath.Join(t.TempDir(), "a.zstd.bin")
+		o.Paths, o.Compression = []string{path}, Suffix
+	case "batch", "sample":
+		o.Compression = kind
+	case "rows":
+		o.Features, o.Leaves = []string{"t"}, []Leaf{{Name: "t", Path: []string{"t"}, Encoding: "str"}}
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, schema, err := Build(t.Context(), o, "")
+	if err != nil {
+		return schema, nil, err
+	}
+	return schema, read(t, fd)[:schema.Size], nil
+}
+
+func TestShards(t *testing.T) {
+	for kind, content := range shards(t) {
+		want := int64(2)
+		if kind == "rows" {
+			want = 6
+		}
+		if schema, _, err := shardIndex(t, kind, content); err != nil || schema.Files[0].Records != want {
+			t.Errorf("%s: %v, %v", kind, schema.Files, err)
+		}
 	}
 }
 
@@ -72,27 +110,7 @@ func FuzzShards(f *testing.F) {
 		f.Add(whole[kind], uint8(i))
 	}
 	f.Fuzz(func(t *testing.T, content []byte, number uint8) {
-		kind := kinds[int(number)%len(kinds)]
-		path := filepath.Join(t.TempDir(), "a.bin")
-		if kind == "chunk" {
-			path = filepath.Join(t.TempDir(), "a.zstd.bin")
-		}
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		o := Options{Paths: []string{path}, Features: []string{"image", "class"}, Form: LitData, Rows: arrow.Values, Threads: 1, Memory: 64 << 20}
-		o.Leaves = []Leaf{{Name: "image", Encoding: "pil"}, {Name: "class", Encoding: "int"}}
-		switch kind {
-		case "mds":
-			o.Form = MDS
-		case "chunk":
-			o.Compression = Suffix
-		case "batch", "sample":
-			o.Compression = kind
-		case "rows":
-			o.Features, o.Leaves = []string{"t"}, []Leaf{{Name: "t", Path: []string{"t"}, Encoding: "str"}}
-		}
-		fd, schema, err := Build(t.Context(), o, "")
+		schema, index, err := shardIndex(t, kinds[int(number)%len(kinds)], content)
 		var known *errs.Error
 		if err != nil {
 			if !errors.As(err, &known) || errors.Is(err, errs.ErrInternal) || known.Path == "" {
@@ -100,9 +118,7 @@ func FuzzShards(f *testing.F) {
 			}
 			return
 		}
-		defer unix.Close(fd)
 		size := schema.Files[0].Stamp.Size
-		index := read(t, fd)[:schema.Size]
 		for _, c := range schema.Columns {
 			for i := range c.Values {
 				if place := index[c.At+i*valueBytes(Bytes):]; c.Kind == Bytes {
