@@ -3,6 +3,10 @@
 // Texts of a batch, what a tokenizer has made of them, and bytes of a compressed page.
 #include "functions.h"
 
+#include <string.h>
+
+#include "../../gofast/source/reader/extent.h"
+#include "../../gofast/source/reader/pixels.h"
 #include "../../gofast/source/reader/snappy.h"
 #include "../../gofast/table/gather/ragged.h"
 
@@ -36,7 +40,20 @@ PyObject *gf_py_strings(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return list;
 }
 
-// unpacked(data, skip, length): bytes that Snappy's elements hold, or None where they are broken.
+// The file of a picture that lies there without one, or None.
+static PyObject *file_of(const char *data, Py_ssize_t size) {
+    uint8_t *room = PyMem_Malloc(GF_PIXELS_ROOM + (size_t)size), *stored = room + GF_PIXELS_ROOM;
+    if (!room) return PyErr_NoMemory();
+    ptrdiff_t longer;
+    memcpy(stored, data, (size_t)size);
+    const uint8_t *file = gf_pixels_file(stored, (size_t)size, &longer);
+    PyObject *bytes = file ? PyBytes_FromStringAndSize((const char *)file, size + longer) : Py_NewRef(Py_None);
+    PyMem_Free(room);
+    return bytes;
+}
+
+// unpacked(data, skip, length): bytes that Snappy's elements hold, or None where they are broken. With a skip of GF_PIXELS - 1, the
+// file of a picture without one.
 PyObject *gf_py_unpacked(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     char *data;
@@ -44,6 +61,7 @@ PyObject *gf_py_unpacked(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     long long a[2];
     if (n != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments (%zd given)", n);
     if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 2, 2, a)) return NULL;
+    if (a[0] == GF_PIXELS - 1) return file_of(data, size);
     if (a[0] < 0 || a[1] < 0 || a[0] > PY_SSIZE_T_MAX - a[1] - 1) return PyErr_Format(PyExc_ValueError, "there are no such bytes");
     uint8_t *made = PyMem_Malloc((size_t)(a[0] + a[1]) + 1);
     if (!made) return PyErr_NoMemory();

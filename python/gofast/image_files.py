@@ -355,7 +355,8 @@ class ImageFiles(VisionDataset):
         Args:
             root: a folder with shards on this machine, or its ``index.json``. Compressed ones (zstd, gz, bz2)
                 are unpacked into memory, unless they lie there unpacked.
-            image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``.
+            image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``, or as ``pil`` of mode L,
+                RGB, RGBA, CMYK or P.
             label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
                 (``str``); None: there are none.
             transform: called with a PIL image of mode RGB, which `streaming` would not make of a grey one.
@@ -397,9 +398,9 @@ class ImageFiles(VisionDataset):
         Args:
             root: a folder with chunks on this machine, or its ``index.json``. Chunks, or their samples, that
                 are compressed (zstd) are unpacked into memory.
-            image: the name of the pictures, which are JPEG, bytes or files: a key of the samples that were
-                optimized, such as ``"image"``; of tuples the position, ``"0"``. Dots stand between keys
-                within keys.
+            image: the name of the pictures, which are JPEG, bytes, files, or ``pil`` as in MDS: a key of the
+                samples that were optimized, such as ``"image"``; of tuples the position, ``"0"``. Dots stand
+                between keys within keys.
             label: likewise of the labels, an int or a str; None: there are none.
             transform: called with a PIL image of mode RGB.
             target_transform: called with the label.
@@ -407,7 +408,7 @@ class ImageFiles(VisionDataset):
 
         Raises:
             gofast.errors.UnsupportedError: chunks are encrypted, or of another kind than `litdata`'s
-                ``optimize`` writes; or their rows of Arrow are compressed.
+                ``optimize`` writes; or their rows of Arrow are compressed, or have the value in a list.
             gofast.errors.GofastError: as of :meth:`from_mds`.
 
         Example:

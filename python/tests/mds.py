@@ -86,6 +86,12 @@ def read_mds(data: bytes) -> list[dict[str, Any]] | None:
     return made
 
 
+def pil_bytes(picture: Any) -> bytes:
+    """A picture as both packages store one that Pillow has in memory."""
+    mode = picture.mode.encode()
+    return struct.pack("<III", *picture.size, len(mode)) + mode + bytes(picture.tobytes())
+
+
 def lit_bytes(samples: Sequence[Sequence[bytes]]) -> bytes:
     """A chunk of leaves."""
     made = [b"".join([*(struct.pack("<I", len(leaf)) for leaf in leaves), *leaves]) for leaves in samples]
@@ -117,6 +123,72 @@ def lit_batches(data: bytes, pack: Pack, rows: int) -> bytes:
         at += len(one)
     head = struct.pack("<8sHHIII", b"LDFZ01\0\0", 1, 0, len(ends), rows, len(made))
     return head + struct.pack(f"<{len(ends) + 1}I", 0, *ends) + table + b"".join(made)
+
+
+def read_litdata(data: bytes, leaves: int) -> list[list[bytes]] | None:
+    """The leaves of the samples of a plain chunk; None: it is not whole."""
+    try:
+        (count,) = struct.unpack_from("<I", data)
+        if 8 + 4 * count > len(data):
+            return None
+        offsets = struct.unpack_from(f"<{count + 1}I", data, 4)
+        if offsets[0] != 8 + 4 * count or offsets[-1] != len(data):
+            return None
+        made = []
+        for begin, end in itertools.pairwise(offsets):
+            ends = [
+                *itertools.accumulate(
+                    struct.unpack_from(f"<{leaves}I", data, begin), initial=begin + 4 * leaves
+                )
+            ]
+            if ends[-1] != end:
+                return None
+            made.append([data[a:b] for a, b in itertools.pairwise(ends)])
+    except struct.error:
+        return None
+    return made
+
+
+Unpack = Callable[[bytes, int], bytes]  # of so many bytes
+
+
+def unpacked_batches(data: bytes, unpack: Unpack) -> bytes | None:
+    """The plain chunk of one of `lit_batches`."""
+    try:
+        magic, version, _, count, rows, frames = struct.unpack_from("<8sHHIII", data)
+        at = 24 + 4 * (count + 1)
+        if (magic, version) != (b"LDFZ01\0\0", 1) or at + 24 * frames > len(data) or not rows:
+            return None
+        offsets = struct.unpack_from(f"<{count + 1}I", data, 24)
+        samples = b""
+        for number in range(frames):
+            first, each, begin, length, plain = struct.unpack_from("<IIQII", data, at + 24 * number)
+            if first != number * rows or begin + length > len(data) or plain > 1 << 20:
+                return None
+            part = unpack(data[begin : begin + length], plain)
+            if len(part) != plain or plain != offsets[first + each] - offsets[first]:
+                return None
+            samples += part
+    except (struct.error, IndexError):
+        return None
+    head = 8 + 4 * count
+    if head + offsets[-1] >= 1 << 32:
+        return None
+    return struct.pack(f"<{count + 2}I", count, *(head + offset for offset in offsets)) + samples
+
+
+def unpacked_samples(data: bytes, unpack: Callable[[bytes], bytes]) -> bytes | None:
+    """The same of one of `lit_samples`."""
+    try:
+        (count,) = struct.unpack_from("<I", data)
+        if 8 + 4 * count > len(data):
+            return None
+        offsets = struct.unpack_from(f"<{count + 1}I", data, 4)
+    except struct.error:
+        return None
+    made = [unpack(data[begin:end]) for begin, end in itertools.pairwise(offsets)]
+    ends = itertools.accumulate(map(len, made), initial=8 + 4 * count)
+    return struct.pack(f"<{count + 2}I", count, *ends) + b"".join(made)
 
 
 def _head(data: bytes) -> tuple[int, list[int], list[bytes]]:

@@ -4,10 +4,13 @@
 
 #include <stdint.h>
 
+enum { GF_PIXELS = INT32_MAX };
+
 // A range of an object: a file of a folder, a member of a tar, a value in a buffer. extent.go has the same.
 typedef struct {
     uint32_t object;        // the object's number
-    uint32_t packed;        // 0: the bytes lie there. Else Snappy's elements do, and one less is how much of what they hold comes before
+    uint32_t packed;        // 0: the bytes lie there. GF_PIXELS: a picture without a file format does (pixels.h). Else Snappy's
+                            // elements do, and one less is how much of what they hold comes before
     int64_t offset, length; // length < 0: all that is behind the offset
 } gf_extent;
 

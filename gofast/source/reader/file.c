@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pixels.h"
 #include "reader.h"
 #include "snappy.h"
 
@@ -74,8 +75,14 @@ static int32_t read_open(const files *f, const gf_extent *e, int fd, int64_t mos
     if (!S_ISREG(st.st_mode)) return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "not a regular file");
     if (f->stamps && changed(&f->stamps[e->object], &st)) return gf_fault_set(fault, GF_FAULT_CHANGED, -1, "the file changed since it was opened");
     size_t length = 0;
-    int32_t code = gf_reader_length(&f->reader, e, e->packed ? INT64_MAX : st.st_size, &length, fault);
+    int32_t code = gf_reader_length(&f->reader, e, e->packed && e->packed != GF_PIXELS ? INT64_MAX : st.st_size, &length, fault);
     if (code) return code;
+    if (e->packed == GF_PIXELS) {
+        size_t there = gf_reader_pixels(length, most);
+        if (!gf_bytes_reserve(b, GF_PIXELS_ROOM + there)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", there);
+        if ((code = read_range(fd, e->offset, b->data + GF_PIXELS_ROOM, there, fault))) return code;
+        return gf_reader_pixels_file(b->data + GF_PIXELS_ROOM, there, length, most, out, fault);
+    }
     size_t size = (uint64_t)most < length ? (size_t)most : length;
     if (!e->packed) {
         if (!gf_bytes_reserve(b, size)) return gf_fault_set(fault, GF_FAULT_MEMORY, -1, "no memory for %zu bytes", size);

@@ -7,6 +7,7 @@
 #include "../../internal/fault/fault.h"
 #include "bytes.h"
 #include "extent.h"
+#include "pixels.h"
 
 // The bytes of one sample.
 typedef struct {
@@ -42,6 +43,21 @@ static inline int32_t gf_reader_length(const gf_reader *r, const gf_extent *e, i
     *length = (size_t)wanted;
     if (*length <= r->most) return GF_FAULT_NONE;
     return gf_fault_set(fault, GF_FAULT_UNSUPPORTED, -1, "%zu bytes are more than the limit of %zu", *length, r->most);
+}
+
+// How many of a picture's bytes are read for the first `most` of its file.
+static inline size_t gf_reader_pixels(size_t length, int64_t most) {
+    return (uint64_t)most < length && length - (size_t)most > GF_PIXELS_HEAD ? (size_t)most + GF_PIXELS_HEAD : length;
+}
+
+// Makes the file of so many of a picture's bytes, in front of which there is room.
+static inline int32_t gf_reader_pixels_file(uint8_t *stored, size_t n, size_t length, int64_t most, gf_sample_bytes *out, gf_fault *fault) {
+    ptrdiff_t longer;
+    const uint8_t *file = gf_pixels_file(stored, n, &longer);
+    if (!file) return gf_fault_set(fault, GF_FAULT_READ, -1, "no picture of Pillow's begins there");
+    size_t size = n + longer;
+    *out = (gf_sample_bytes){.data = file, .size = (uint64_t)most < size ? (size_t)most : size, .length = length + longer};
+    return GF_FAULT_NONE;
 }
 
 #endif

@@ -42,8 +42,9 @@ type Options struct {
 	Memory int64 `json:"memory"`
 	// Find visits the values of a column of a Table, nil for a null, and gives what its Schema has as Features.
 	Find func(ctx context.Context, path, column string, visit func(value *source.Extent) error) (features string, err error) `json:"-"`
-	// Rows does so in a part of a file of LitData, which is an Arrow file. If numbers are asked for, values are those of 8 bytes.
-	Rows func(ctx context.Context, path string, part source.Extent, column string, numbers bool, visit func(value *source.Extent) error) error `json:"-"`
+	// Rows does so in a part of a file of LitData, which is an Arrow file, of a Leaf's path. If numbers are asked for, values are
+	// those of 8 bytes.
+	Rows func(ctx context.Context, path string, part source.Extent, column []string, numbers bool, visit func(value *source.Extent) error) error `json:"-"`
 	// Progress is called with bytes that were read, and all of them, from any goroutine; may be nil.
 	Progress func(done, total int64) `json:"-"`
 

@@ -245,12 +245,12 @@ func (c *ColumnSchema) right(data []byte, records int64, files []FileSchema) boo
 	}
 	for i := range c.Values {
 		place := data[c.At+i*valueBytes(Bytes):]
-		object, packed := native.Uint32(place), native.Uint32(place[4:]) > 0
+		object, packed := native.Uint32(place), native.Uint32(place[4:])
 		if object >= uint32(len(files)) {
 			return false
 		}
 		offset, length := int64(native.Uint64(place[8:])), int64(native.Uint64(place[16:]))
-		if size := files[object].Stamp.Size; offset < 0 || length < 0 || offset > size || length > size-offset && !packed {
+		if size := files[object].Stamp.Size; offset < 0 || length < 0 || offset > size || length > size-offset && (packed == 0 || packed == source.Pixels) {
 			return false
 		}
 	}

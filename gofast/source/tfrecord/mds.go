@@ -24,26 +24,29 @@ const (
 
 // Leaf is a column of LitData, whose index says it.
 type Leaf struct {
-	Name     string `json:"name"`
-	Encoding string `json:"encoding"`
-	size     *int64 // of MDS; nil: each value has its own length
+	Name     string   `json:"name"`
+	Path     []string `json:"path"` // the keys that lead to it, in one another
+	Encoding string   `json:"encoding"`
+	size     *int64   // of MDS; nil: each value has its own length
 }
 
 // mdsWidths are the bytes of a value, by form and by how it is encoded; 0: each has its own length.
 var mdsWidths = map[string]map[string]int64{
 	MDS: {
-		"bytes": 0, "str": 0, "jpeg": 0, "png": 0,
+		"bytes": 0, "str": 0, "jpeg": 0, "png": 0, "pil": 0,
 		"int": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4,
 	},
-	LitData: {"bytes": 0, "str": 0, "jpeg": 0, "file": 0, "image": 0, "int": 8},
+	LitData: {"bytes": 0, "str": 0, "jpeg": 0, "file": 0, "image": 0, "pil": 0, "int": 8},
 }
 
 // mdsColumn is a column of a shard.
 type mdsColumn struct {
 	to       *column // nil: nobody asked for it
-	width    int64   // 0: each value has its own
-	told     bool    // samples say how long the value is
+	path     []string
+	width    int64 // 0: each value has its own
+	told     bool  // samples say how long the value is
 	unsigned bool
+	pixels   bool // a picture without a file format
 }
 
 // mdsFile reads a shard.
@@ -95,7 +98,7 @@ func (o *Options) mdsColumns(ctx context.Context, f *file) error {
 }
 
 // rows fills the columns of a chunk that has an Arrow file in the place of samples, as newer versions of litData write it
-// where no value is a picture to them: a column is a leaf, and one that is in another leaf is not read.
+// where no value is a picture to them: a column is a leaf, or a struct of leaves.
 func (m *mdsFile) rows(ctx context.Context, f *file, o *Options) error {
 	if bySuffix(m.w.path) != "plain" {
 		return m.fail(errs.ErrUnsupported, 0, "it is compressed, and has rows of Arrow: unpack it beside itself, as litData does")
@@ -105,7 +108,7 @@ func (m *mdsFile) rows(ctx context.Context, f *file, o *Options) error {
 			continue
 		}
 		f.records = 0
-		err := o.Rows(ctx, m.w.path, source.Extent{Offset: m.end, Length: m.w.size - rowsTail - m.end}, c.to.name, c.width > 0, func(value *source.Extent) error {
+		err := o.Rows(ctx, m.w.path, source.Extent{Offset: m.end, Length: m.w.size - rowsTail - m.end}, c.path, c.width > 0, func(value *source.Extent) error {
 			if f.records == m.count {
 				return m.fail(errs.ErrDamaged, 0, "it has more rows than %d, which it is said to have", m.count)
 			}
@@ -185,20 +188,23 @@ func (m *mdsFile) leaves(ctx context.Context, text int64) ([]Leaf, *errs.Error) 
 	if err != nil {
 		return nil, err
 	}
-	var s struct {
-		Names     []string `json:"column_names"`
-		Encodings []string `json:"column_encodings"`
-		Sizes     []*int64 `json:"column_sizes"`
+	var parts map[string]json.RawMessage // whose keys are told apart by case, as a struct's are not
+	wrong := json.Unmarshal(told, &parts)
+	names, encodings, sizes := []string(nil), []string(nil), []*int64(nil)
+	for key, part := range map[string]any{"column_names": &names, "column_encodings": &encodings, "column_sizes": &sizes} {
+		if wrong == nil {
+			wrong = json.Unmarshal(parts[key], part)
+		}
 	}
-	if wrong := json.Unmarshal(told, &s); wrong != nil || !utf8.Valid(told) {
+	if wrong != nil || !utf8.Valid(told) {
 		return nil, m.fail(errs.ErrDamaged, text, "what the columns are cannot be read").Because(wrong)
 	}
-	if len(s.Encodings) != len(s.Names) || len(s.Sizes) != len(s.Names) {
-		return nil, m.fail(errs.ErrDamaged, text, "there are %d columns, %d encodings and %d sizes", len(s.Names), len(s.Encodings), len(s.Sizes))
+	if len(encodings) != len(names) || len(sizes) != len(names) {
+		return nil, m.fail(errs.ErrDamaged, text, "there are %d columns, %d encodings and %d sizes", len(names), len(encodings), len(sizes))
 	}
-	made := make([]Leaf, len(s.Names))
-	for i, name := range s.Names {
-		made[i] = Leaf{name, s.Encodings[i], s.Sizes[i]}
+	made := make([]Leaf, len(names))
+	for i, name := range names {
+		made[i] = Leaf{Name: name, Encoding: encodings[i], size: sizes[i]}
 	}
 	return made, nil
 }
@@ -206,7 +212,7 @@ func (m *mdsFile) leaves(ctx context.Context, text int64) ([]Leaf, *errs.Error) 
 // column adds a column, the next one.
 func (m *mdsFile) column(f *file, leaf Leaf, text int64) *errs.Error {
 	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg", "image:jpeg"
-	c := mdsColumn{to: f.columns.named(leaf.Name), told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u")}
+	c := mdsColumn{to: f.columns.named(leaf.Name), path: leaf.Path, told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u"), pixels: encoding == "pil"}
 	if len(f.first) < 100 {
 		f.first = append(f.first, leaf.Name)
 	}
@@ -271,7 +277,14 @@ func (m *mdsFile) value(ctx context.Context, f *file, c mdsColumn, at, length in
 	c.to.lists(1)
 	if c.width == 0 {
 		c.to.kind = Bytes
-		c.to.places.add(source.Extent{Object: f.columns.object, Offset: at, Length: length})
+		place := source.Extent{Object: f.columns.object, Offset: at, Length: length}
+		if c.pixels {
+			if err := m.pixels(ctx, at, length); err != nil {
+				return err
+			}
+			place.Packed = source.Pixels
+		}
+		c.to.places.add(place)
 		return nil
 	}
 	word, err := m.w.bytes(ctx, at, length)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/pool"
@@ -17,28 +18,27 @@ const findRows = 1 << 16 // whose offsets are read at once
 
 // find does what table.Finder has. Binaries lie in the file as they are; compressed buffers are refused.
 func (f *file) find(ctx context.Context, name string, visit func(value *source.Extent) error) error {
-	i := f.named(name)
-	if i < 0 {
-		return f.notBinary(name)
+	way, err := f.way([]string{name})
+	if err != nil {
+		return err
 	}
-	top := &f.fields[i]
-	leaf, before := top, []field(nil)
-	if top.kind == structure && !top.coded {
-		k := slices.IndexFunc(top.children, func(one field) bool { return one.Name == "bytes" })
-		if k < 0 {
+	if top := way[0].field; top.kind == structure && !top.coded {
+		if indexOf(top.children, "bytes") < 0 {
 			return f.notBinary(name)
 		}
-		leaf, before = &top.children[k], top.children[:k]
+		if way, err = f.way([]string{name, "bytes"}); err != nil {
+			return err
+		}
 	}
-	if leaf.coded || leaf.kind != binaries && leaf.kind != largeBinary {
+	if leaf := way[len(way)-1].field; leaf.coded || leaf.kind != binaries && leaf.kind != largeBinary {
 		return f.notBinary(name)
 	}
-	return f.visit(ctx, top, leaf, before, visit)
+	return f.visit(ctx, way, visit)
 }
 
-// Values visits the values of a column in a part of a file, which is an Arrow file: as table.Finder's Find visits binaries, and
-// texts like them; if numbers are asked for, whole ones of 64 bits.
-func Values(ctx context.Context, path string, part source.Extent, name string, numbers bool, visit func(value *source.Extent) error) (err error) {
+// Values visits the values of a column, or of a part of structs, in a part of a file, which is an Arrow file: as table.Finder's
+// Find visits binaries, and texts like them; if numbers are asked for, whole ones of 64 bits.
+func Values(ctx context.Context, path string, part source.Extent, names []string, numbers bool, visit func(value *source.Extent) error) (err error) {
 	defer pool.Recover(&err, op, path)
 	from, err := source.OpenRange(path, part.Offset, part.Length)
 	if err != nil {
@@ -56,16 +56,17 @@ func Values(ctx context.Context, path string, part source.Extent, name string, n
 	if err := f.read(); err != nil {
 		return err
 	}
-	i := f.named(name)
-	if i < 0 {
-		return f.notBinary(name)
+	name := strings.Join(names, ".")
+	way, err := f.way(names)
+	if err != nil {
+		return err
 	}
-	switch top := &f.fields[i]; {
-	case top.coded, numbers != (top.kind == integer && top.Type == parquet.Signed && top.Size == 8),
-		!numbers && !slices.Contains([]kind{binaries, largeBinary, texts, largeTexts}, top.kind):
+	switch leaf := way[len(way)-1].field; {
+	case leaf.coded, numbers != (leaf.kind == integer && leaf.Type == parquet.Signed && leaf.Size == 8),
+		!numbers && !slices.Contains([]kind{binaries, largeBinary, texts, largeTexts}, leaf.kind):
 		return f.fault(errs.ErrSchema, "neither binaries, texts nor whole numbers of 64 bits, as is said of it").InColumn(name)
 	default:
-		err = f.visit(ctx, top, top, nil, func(value *source.Extent) error {
+		err = f.visit(ctx, way, func(value *source.Extent) error {
 			if value != nil {
 				value.Offset += part.Offset
 			}
@@ -81,29 +82,62 @@ func Values(ctx context.Context, path string, part source.Extent, name string, n
 	return from.CheckUnchanged()
 }
 
-// named is the number of a column; -1: there is none.
-func (f *file) named(name string) int {
-	return slices.IndexFunc(f.fields, func(one field) bool { return one.Name == name })
+// step is a column, or a part of a struct, and those that stand before it.
+type step struct {
+	field  *field
+	before []field
 }
 
-// visit visits the values of a leaf of a column, before which there are other leaves.
-func (f *file) visit(ctx context.Context, top, leaf *field, before []field, visit func(value *source.Extent) error) error {
-	name, row := top.Name, int64(0)
+func indexOf(fields []field, name string) int {
+	return slices.IndexFunc(fields, func(one field) bool { return one.Name == name })
+}
+
+// way leads to a column, to a part of it, and so on.
+func (f *file) way(names []string) (way []step, err error) {
+	whole, parts := strings.Join(names, "."), f.fields
+	for _, name := range names {
+		if len(way) > 0 {
+			in := way[len(way)-1].field
+			if in.kind != structure || in.coded {
+				return nil, f.fault(errs.ErrUnsupported, "a part of a list, or of something else than a struct").InColumn(whole)
+			}
+			parts = in.children
+		}
+		i := indexOf(parts, name)
+		if i < 0 {
+			return nil, f.notBinary(whole)
+		}
+		if indexOf(parts[i+1:], name) >= 0 {
+			return nil, f.fault(errs.ErrSchema, "two columns of this name: rename one").InColumn(whole)
+		}
+		way = append(way, step{&parts[i], parts[:i]})
+	}
+	if way == nil {
+		return nil, f.notBinary(whole)
+	}
+	return way, nil
+}
+
+// visit visits the values of the leaf at the end of a way.
+func (f *file) visit(ctx context.Context, way []step, visit func(value *source.Extent) error) error {
+	name, leaf, row := way[0].field.Name, way[len(way)-1].field, int64(0)
 	for number, b := range f.batches {
 		s := sought{f: f, b: b, size: 4, fixed: leaf.kind == integer}
 		if s.fixed || leaf.kind == largeBinary || leaf.kind == largeTexts {
 			s.size = 8
 		}
-		at, nodes := b.of(top), []int{}
-		if leaf != top {
-			nodes, s.valid = append(nodes, at.node), append(s.valid, at.buffer)
-			at = place{at.node + 1, at.buffer + 1, at.view}
-			for k := range before {
-				at = b.behind(at, &before[k])
+		at, nodes := b.of(way[0].field), []int{}
+		for i, one := range way {
+			if i > 0 { // within the one before
+				at = place{at.node + 1, at.buffer + 1, at.view}
+				for k := range one.before {
+					at = b.behind(at, &one.before[k])
+				}
 			}
+			nodes, s.valid = append(nodes, at.node), append(s.valid, at.buffer)
 		}
-		s.valid, s.offsets = append(s.valid, at.buffer), at.buffer+1
-		for _, node := range append(nodes, at.node) {
+		s.offsets = at.buffer + 1
+		for _, node := range nodes {
 			if n, _ := b.node(node); n != b.rows {
 				return f.fault(errs.ErrDamaged, fmt.Sprintf("record batch %d: %d values for %d rows", number, n, b.rows)).InColumn(name)
 			}

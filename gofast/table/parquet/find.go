@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
+	"unsafe"
 
 	"github.com/gofast-org/gofast/gofast/internal/pool"
 	"github.com/gofast-org/gofast/gofast/source"
@@ -104,13 +105,28 @@ func (f *finder) indexed(v *values) error {
 	indexes, err := v.indexes(v.present)
 	f.places = f.places[:0]
 	for _, x := range indexes {
+		if f.places, err = f.room(f.places); err != nil {
+			return err
+		}
 		f.places = append(f.places, f.dictionary[x])
 	}
 	return err
 }
 
+// room lets places have room for one more, of the budget: a page of 4 MB may hold 64 million of them.
+func (f *finder) room(places []source.Extent) ([]source.Extent, error) {
+	if len(places) < cap(places) {
+		return places, nil
+	}
+	more := max(1024, cap(places))
+	if err := f.w.r.reserve(int64(more)*int64(unsafe.Sizeof(source.Extent{})), "the places of values"); err != nil {
+		return nil, err
+	}
+	return slices.Grow(places, more), nil
+}
+
 // find appends the places of n values. Data is what lies at an offset of the file, or what the packed bytes there hold.
-func (f *finder) find(places []source.Extent, v *values, at int64, packed, data []byte, n int) ([]source.Extent, error) {
+func (f *finder) find(places []source.Extent, v *values, at int64, packed, data []byte, n int) (_ []source.Extent, err error) {
 	if v.encoding == encDeltaStrings {
 		return nil, unsupported("binaries that share what they begin with: write the column in another encoding")
 	}
@@ -123,7 +139,7 @@ func (f *finder) find(places []source.Extent, v *values, at int64, packed, data 
 			return nil, err
 		}
 	}
-	err := v.eachString(n, func(_ int, s []byte) error {
+	err = v.eachString(n, func(_ int, s []byte) error {
 		from := cap(data) - cap(s)
 		e := source.Extent{Offset: at + int64(from), Length: int64(len(s))}
 		switch {
@@ -133,6 +149,9 @@ func (f *finder) find(places []source.Extent, v *values, at int64, packed, data 
 		default:
 			near := f.entries[sort.Search(len(f.entries), func(i int) bool { return f.entries[i].plain > from })-1]
 			e.Offset, e.Packed = at+int64(near.packed), uint32(from-near.plain)+1
+		}
+		if places, err = f.room(places); err != nil {
+			return err
 		}
 		places = append(places, e)
 		return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
+	"github.com/gofast-org/gofast/gofast/source"
 	"github.com/gofast-org/gofast/gofast/table"
 	"github.com/gofast-org/gofast/gofast/table/tabletest"
 )
@@ -80,6 +81,25 @@ func imageFile(tb testing.TB, rows int) []byte {
 func TestFlippedBytes(t *testing.T) { tabletest.Flip(t, Open, smallFiles(t)) }
 
 func FuzzOpen(f *testing.F) { tabletest.Fuzz(f, Open, smallFiles(f)) }
+
+// Where a page's values lie is memory of the budget: a small page may hold very many.
+func TestPlacesHaveABudget(t *testing.T) {
+	made, values := fileOf{options: []pq.WriterOption{pq.PageBufferSize(8 << 20)}}, make([]any, 300_000)
+	for i := range values {
+		values[i] = ""
+	}
+	made.add("image", pq.Leaf(pq.ByteArrayType), values)
+	content := made.bytes(t)
+	for memory, kind := range map[int64]error{32 << 20: nil, 6 << 20: errs.ErrLimit} {
+		r, err := open(t, content, table.Options{Threads: 1, Budget: limits.NewBudget(memory)})
+		if err == nil {
+			err = r.(table.Finder).Find(t.Context(), "image", func(*source.Extent) error { return nil })
+		}
+		if !errors.Is(err, kind) {
+			t.Errorf("%d bytes: %v", memory, err)
+		}
+	}
+}
 
 // The compact protocol's types.
 const (

@@ -127,10 +127,11 @@ def _litdata(told: Any, folder: str) -> tuple[list[_Listed], list[Leaf], ShardsC
         compression = _LEVELS[level]
     if config.get("item_loader") not in (None, "PyTreeLoader"):
         raise NotImplementedError(f"chunks for the item loader {config['item_loader']!r:.40}")
-    names = _leaves(json.loads(config["data_spec"])[1], "")
+    paths = _leaves(json.loads(config["data_spec"])[1], [])
     encodings = [str(encoding) for encoding in config["data_format"]]
     leaves: list[Leaf] = [
-        {"name": name, "encoding": encoding} for name, encoding in zip(names, encodings, strict=True)
+        {"name": ".".join(path), "path": path, "encoding": encoding}
+        for path, encoding in zip(paths, encodings, strict=True)
     ]
     listed = []
     for chunk in told["chunks"]:
@@ -145,12 +146,12 @@ def _litdata(told: Any, folder: str) -> tuple[list[_Listed], list[Leaf], ShardsC
     return listed, leaves, compression
 
 
-def _leaves(spec: Any, name: str) -> list[str]:
-    """The names of the leaves of torch's pytree: keys and positions, with dots between them."""
+def _leaves(spec: Any, path: list[str]) -> list[list[str]]:
+    """The leaves of torch's pytree: for each, the keys and positions that lead to it."""
     if spec["type"] is None:
-        return [name]
+        return [path]
     children = spec["children_spec"]
     named = spec["type"] in ("builtins.dict", "collections.OrderedDict")
     keys = json.loads(spec["context"]) if named else range(len(children))
     pairs = zip(keys, children, strict=True)
-    return [leaf for key, child in pairs for leaf in _leaves(child, f"{name}.{key}" if name else str(key))]
+    return [leaf for key, child in pairs for leaf in _leaves(child, [*path, str(key)])]

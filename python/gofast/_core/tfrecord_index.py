@@ -36,6 +36,7 @@ _GAP = 4 << 10  # bytes between two values that cost less than a call
 _MOST = 8 << 20  # bytes of one reading
 
 _FILE = (1 << 32) - 1  # the file's number in the first word of a place
+_PIXELS = (1 << 31) - 1  # what is behind it, of a picture without a file format
 
 _Place = tuple[int, int]  # offset and length
 
@@ -289,7 +290,7 @@ class TFRecordIndex:
 
     def _stored(self, file: int, offset: int, length: int) -> _Place:
         """Where all of what becomes a value lies."""
-        if file <= _FILE:
+        if file <= _FILE or file >> 32 == _PIXELS:
             return offset, length
         plain = (file >> 32) - 1 + length
         return offset, min(6 * plain + 32, self._stamps[file & _FILE].size - offset)  # gf_snappy_most
@@ -298,8 +299,12 @@ class TFRecordIndex:
         """The only value of a feature of bytes of every record. Each file is opened once.
 
         Raises:
+            SchemaError: they are pictures.
             ChangedError, NotFoundError, ReadError: as of `values`.
         """
+        if (column.values[:, 0] > _FILE).any():
+            said = f"{self.names[0]}: the feature {column.name!r} holds pictures, and texts are needed"
+            raise errors.SchemaError(said).at(path=self.names[0], column=column.name)
         places, made = column.values.tolist(), list[bytes]()
         for file, group in itertools.groupby(places, operator.itemgetter(0)):
             part = [(offset, length) for _, offset, length in group]
@@ -400,7 +405,8 @@ def _unpacked(path: str, stored: bytes, file: int, offset: int, length: int) -> 
     """A value of what lies there; see ``packed`` in ``gofast/source/reader/extent.h``."""
     value = stored if file <= _FILE else engine.capsule().unpacked(stored, (file >> 32) - 1, length)
     if value is None:
-        said = f"{path}: offset {offset}: the bytes cannot be unpacked (snappy)"
+        how = "are no picture of Pillow's" if file >> 32 == _PIXELS else "cannot be unpacked (snappy)"
+        said = f"{path}: offset {offset}: the bytes {how}"
         raise errors.DamagedError(said).at(path=path, offset=offset)
     return value
 

@@ -14,6 +14,7 @@ class Leaf(TypedDict):
     """A column of litData's chunks; see tfrecord.Leaf."""
 
     name: str
+    path: list[str]
     encoding: str
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from .. import errors, lazy
+from .members import MOST_MADE
 
 _NAMES = """
     apng blp bmp bufr bw cur dcx dds dib emf eps fit fits flc fli ftc ftu gbr gif grib h5 hdf icb
@@ -78,7 +79,15 @@ def imagehandler(imagespec: str, extensions: Iterable[str] = IMAGE_EXTENSIONS) -
 
 def gzfilter(key: str, data: bytes) -> Continue | None:
     """Unpacks what ends in ``.gz``."""
-    return Continue(key[:-3], gzip.decompress(data)) if key.endswith(".gz") else None
+    if not key.endswith(".gz"):
+        return None
+    made = bytearray()
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while part := file.read(1 << 20):
+            made += part
+            if len(made) > MOST_MADE:
+                raise errors.LimitError(f"{key:.200}: at most {MOST_MADE} bytes are unpacked")
+    return Continue(key[:-3], bytes(made))
 
 
 def torch_loads(data: bytes) -> Any:

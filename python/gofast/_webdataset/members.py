@@ -8,10 +8,9 @@ import lzma
 import os
 import re
 import tarfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, NoReturn
 
 from .. import errors
 from .._core.download_cache import DownloadBudget
@@ -21,6 +20,13 @@ from .sample_stages import Handler, reraise_exception
 
 Sample = dict[str, Any]
 _TAIL = 1 << 16
+MOST_MADE = (
+    1 << 30
+)  # bytes of a member of which the shard has fewer: it is compressed, or the member is sparse
+_MOST_HEADER = 1 << 20  # bytes of a long name, or of pax records, as of `from_tar`
+_MOST_DIGITS = 1000  # side by side in pax records: tarfile took their square of time up to Python 3.12.5
+_PAX = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
+_LONG = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, *_PAX)
 _PLACE = "__place__"  # of a shard that is to be opened, and then of members: only where somebody asks
 
 
@@ -49,6 +55,51 @@ class _Header(tarfile.TarInfo):
             if type(error).__name__ in ("EOFHeaderError", "EmptyHeaderError"):
                 raise
             raise errors.DamagedError(f"a header of the tar file: {error}") from None
+
+    def _proc_member(self, archive: Any) -> Any:
+        """What the headers from this one on say: tarfile would read any number of bytes of them."""
+        if self.type in _LONG and not 0 <= self.size <= _MOST_HEADER:
+            said = f"a header of {self.size} bytes: a name has at most {_MOST_HEADER}"
+            raise errors.LimitError(said)
+        if self.type not in _PAX:
+            return super()._proc_member(archive)  # type: ignore[misc]
+        file = archive.fileobj
+        records = file.read(-(-self.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE)
+        _check_records(records, self.size)
+        archive.fileobj = _Again(archive, records)
+        try:
+            return super()._proc_member(archive)  # type: ignore[misc]
+        finally:
+            archive.fileobj = file
+
+
+class _Again:
+    """An archive's file whose next bytes were read already."""
+
+    def __init__(self, archive: Any, data: bytes) -> None:
+        self._archive, self._file, self._data = archive, archive.fileobj, data
+
+    def read(self, _: int) -> bytes:
+        self._archive.fileobj = self._file
+        return self._data
+
+
+def _check_records(data: bytes, size: int) -> None:
+    """Whether data are pax records, of so many bytes: what tarfile made of others depends on its version."""
+    if re.search(rb"\d{%d}" % _MOST_DIGITS, data):
+        raise errors.LimitError(f"pax records with {_MOST_DIGITS} digits side by side")
+    at = 0
+    while at < size:
+        digits = data[at : at + 8].partition(b" ")[0]
+        length = int(digits) if digits.isdigit() else 0
+        end = at + length
+        if not len(digits) + 3 <= length <= size - at or data.find(b"=", at + len(digits) + 2, end) < 0:
+            raise errors.DamagedError("broken pax records")
+        if data[end - 1 : end] != b"\n":
+            raise errors.DamagedError("broken pax records")
+        at = end
+    if data[size : size + 1].isdigit():
+        raise errors.DamagedError("something stands behind the pax records")
 
 
 def _zstd(file: IO[bytes]) -> Any:
@@ -91,18 +142,18 @@ class _Joined:
         return False
 
 
-def _opened(file: IO[bytes], kept: ExitStack) -> tuple[tarfile.TarFile, Any]:
-    """The archive in a stream, and the stream itself where it is a file that is not compressed."""
+def _opened(file: IO[bytes], kept: ExitStack) -> tuple[tarfile.TarFile, Any, bool]:
+    """The archive in a stream, the stream itself where it is a file as it is, and whether it is packed."""
     head = file.read(512)
     unpack: Any = next((made for magic, made in _UNPACK.items() if head.startswith(magic)), None)
     seekable = getattr(file, "seekable", None)
     if unpack is None and seekable is not None and seekable():
         file.seek(0)
-        return tarfile.open(fileobj=file, mode="r:", tarinfo=_Header), file
+        return tarfile.open(fileobj=file, mode="r:", tarinfo=_Header), file, False
     stream: Any = _Joined(head, file)
     if unpack is not None:  # all of it: tarfile ends behind the first part of a file of several
         stream = kept.enter_context(closing(unpack(stream)))
-    return tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header), None
+    return tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header), None, unpack is not None
 
 
 _UNPACK: dict[bytes, Callable[[Any], Any]] = {
@@ -112,7 +163,21 @@ _UNPACK: dict[bytes, Callable[[Any], Any]] = {
     b"\x5d\0\0\x80": lzma.LZMAFile,
     b"\x28\xb5\x2f\xfd": _zstd,
 }
-_CUT = (EOFError, zlib.error, lzma.LZMAError, tarfile.ReadError)
+
+
+def _refuse(error: Exception, offset: int) -> NoReturn:
+    """Says what is wrong with an archive, where somebody who read it raised something.
+
+    tarfile raises ValueError, OverflowError and others too for what headers say. gzip, bz2 and pyarrow raise
+    an OSError without a number for what they cannot unpack.
+    """
+    if isinstance(error, (errors.DamagedError, errors.LimitError)) and error.offset is None:
+        error.at(offset=offset)
+    if isinstance(error, errors.GofastError) or (isinstance(error, OSError) and error.errno is not None):
+        raise error
+    if isinstance(error, RecursionError):
+        raise errors.LimitError("too many headers stand before one member").at(offset=offset) from error
+    raise errors.DamagedError(f"the archive ends early: {error}").at(offset=offset) from error
 
 
 def tar_file_iterator(
@@ -131,43 +196,51 @@ def tar_file_iterator(
     """
     with ExitStack() as kept:
         try:
-            tar, file = _opened(fileobj, kept)
-        except _CUT as error:
-            raise errors.DamagedError(f"no tar file: {error}") from error
-        end, common = 0 if file is None else file.seek(0, os.SEEK_END), dict(tar.pax_headers)
+            tar, file, packed = _opened(fileobj, kept)
+        except tarfile.ReadError as error:
+            raise errors.DamagedError(f"no tar file: {error}").at(offset=0) from error
+        except Exception as error:
+            _refuse(error, 0)
+        end, common = None if file is None else file.seek(0, os.SEEK_END), dict(tar.pax_headers)
         begun = start
         if start is not None and (file is None or start.offset < 0):
             begun = start._replace(sample=0)  # it is read from the beginning
         elif start is not None and start.offset:
             tar.firstmember, tar.offset = None, start.offset  # type: ignore[attr-defined]
+        member: tarfile.TarInfo | None = None
         while True:
             try:
+                if member is not None:
+                    _skip(tar, end)
                 member = tar.next()
-            except errors.DamagedError as error:
-                error.at(offset=tar.offset)
-                raise
-            except _CUT as error:
-                raise _early(error, tar) from error
+            except Exception as error:
+                _refuse(error, tar.offset)
             if member is None:
                 break
             tar.members = []  # type: ignore[attr-defined]  # else it keeps all
             name = member.name
+            if member.size < 0 or tar.offset <= member.offset:  # it would come again, for ever
+                raise errors.DamagedError(f"{name:.200}: a size below 0").at(offset=member.offset)
             try:
-                if member.size < 0:
-                    raise errors.DamagedError(f"{name:.200}: {member.size} bytes").at(offset=member.offset)
                 if not member.isreg() or (skip_meta is not None and re.match(skip_meta, name)):
                     continue
                 if rename_files:
                     name = rename_files(name)
                 if select_files is not None and not select_files(name):
                     continue
-                if file is None or member.issparse():
-                    opened = tar.extractfile(member)
-                    assert opened is not None
-                    data = opened.read()
-                else:
-                    file.seek(member.offset_data)
-                    data = file.read(min(member.size, max(0, end - member.offset_data)))
+                if member.size > MOST_MADE and (packed or member.issparse()):
+                    said = f"{name:.200}: {member.size} bytes, of at most {MOST_MADE}: unpack the shard"
+                    raise errors.LimitError(said).at(offset=member.offset)
+                try:
+                    if file is None or member.issparse():
+                        opened = tar.extractfile(member)
+                        assert opened is not None
+                        data = opened.read()
+                    else:
+                        file.seek(member.offset_data)
+                        data = file.read(min(member.size, max(0, (end or 0) - member.offset_data)))
+                except Exception as error:
+                    _refuse(error, member.offset_data)
                 if len(data) != member.size:
                     said = f"{name:.200}: the archive ends after {len(data)} of its {member.size} bytes"
                     raise errors.DamagedError(said).at(offset=member.offset_data)
@@ -177,8 +250,7 @@ def tar_file_iterator(
                     found[_PLACE] = begun._replace(offset=member.offset if known else -1)
                 yield found
             except Exception as error:
-                cut = isinstance(error, _CUT)
-                if handler(_early(error, tar) if cut else error):
+                if handler(error):
                     continue
                 break
         if member is not None:  # a handler ended it
@@ -191,12 +263,16 @@ def tar_file_iterator(
                 if data.strip(b"\0"):
                     said = "behind the end of the archive stands a broken header, or a second archive"
                     raise errors.DamagedError(said).at(offset=tar.offset)
-        except _CUT as error:
-            raise _early(error, tar) from error
+        except Exception as error:
+            _refuse(error, tar.offset)
 
 
-def _early(error: Exception, tar: tarfile.TarFile) -> errors.DamagedError:
-    return errors.DamagedError(f"the archive ends early: {error}").at(offset=tar.offset)
+def _skip(tar: tarfile.TarFile, end: int | None) -> None:
+    """Goes on to a stream's next header, or sees that a file has one: tarfile would count to anywhere."""
+    stream: Any = tar.fileobj
+    while (left := tar.offset - (stream.tell() if end is None else end)) > 0:
+        if end is not None or not stream.read(min(left, _TAIL)):
+            raise errors.DamagedError(f"the archive ends {left} bytes before a member does")
 
 
 def tar_file_expander(
@@ -246,9 +322,19 @@ def _named(error: Exception, url: str) -> Exception:
 
 
 def base_plus_ext(path: str) -> tuple[str, str] | tuple[None, None]:
-    """The key, and behind the first dot of its last part the suffix."""
-    found = re.match(r"^((?:.*/|)[^.]+)[.]([^/]*)$", path)
-    return (found[1], found[2]) if found else (None, None)
+    """The key, and behind the first dot of its last part the suffix.
+
+    It is webdataset's pattern ``^((?:.*/|)[^.]+)[.]([^/]*)$``, which takes the square of a long name's time.
+    """
+    line = path.partition("\n")[0]
+    begin = line.rfind("/") + 1
+    dot = path.find(".", begin)
+    if dot == begin > 0:  # "a/.jpg" has the key "a/" there
+        begin = line.rfind("/", 0, begin - 1) + 1
+        dot = path.find(".", begin)
+    if dot <= begin or "/" in path[dot:]:
+        return None, None
+    return path[:dot], path[dot + 1 :]
 
 
 def valid_sample(sample: Any) -> bool:
@@ -286,8 +372,9 @@ def group_by_keys(
                 if _PLACE in member:
                     current[_PLACE] = member[_PLACE]
             if suffix in current:
-                said = f"{name}: a sample has two members {suffix!r}: {[*current]}"
-                raise ValueError(f"{shown(member['__url__'])}: {said}")
+                url = shown(member["__url__"])
+                said = f"{name:.200}: a sample has two members {suffix!r:.200}: {[*current]}"
+                raise errors.DamagedError(f"{url}: {said}").at(path=url)
             if suffixes is None or suffix in suffixes:
                 current[suffix] = member["data"]
             if member.get("__local_path__") is not None:
