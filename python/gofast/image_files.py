@@ -353,8 +353,10 @@ class ImageFiles(VisionDataset):
         ``paths`` call samples ``file[0]``, ``file[1]`` and so on.
 
         Args:
-            root: a folder with shards on this machine, or its ``index.json``. Compressed ones (zstd, gz, bz2)
-                are unpacked into memory, unless they lie there unpacked.
+            root: a folder with shards, or its ``index.json``, on this machine or behind a URL. All shards of
+                a URL are downloaded first, and stay until this process ends: they must fit into the
+                downloads' limit. Compressed ones (zstd, gz, bz2) are unpacked into memory, unless they lie
+                unpacked in a local folder.
             image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``.
             label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
                 (``str``); None: there are none.
@@ -363,10 +365,13 @@ class ImageFiles(VisionDataset):
             options: as of :meth:`gofast.TFRecordDataset.images`.
 
         Raises:
-            gofast.errors.DamagedError: a shard or the index is not what it says.
+            gofast.errors.DamagedError: a shard or the index is not what it says; or a shard is not below the
+                index.
             gofast.errors.UnsupportedError: a shard is compressed by Brotli or Snappy, or a column
                 encoded otherwise.
-            gofast.errors.LimitError: compressed shards hold more than a quarter of the memory.
+            gofast.errors.LimitError: compressed shards hold more than a quarter of the memory, or shards of a
+                URL do not fit into the downloads' limit.
+            gofast.errors.ChangedError: a shard changed on the server while it came.
             gofast.errors.SchemaError: no such column, or a text that is not UTF-8.
             gofast.errors.MissingValueError: some shards lack a column.
             gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
@@ -395,8 +400,8 @@ class ImageFiles(VisionDataset):
         The package `litdata` is not needed. All is as of :meth:`from_mds`, but for what is named here.
 
         Args:
-            root: a folder with chunks on this machine, or its ``index.json``. Chunks, or their samples, that
-                are compressed (zstd) are unpacked into memory.
+            root: a folder with chunks, or its ``index.json``. Chunks, or their samples, that are compressed
+                (zstd) are unpacked into memory.
             image: the name of the pictures, which are JPEG, bytes or files: a key of the samples that were
                 optimized, such as ``"image"``; of tuples the position, ``"0"``. Dots stand between keys
                 within keys.
