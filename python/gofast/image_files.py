@@ -353,10 +353,11 @@ class ImageFiles(VisionDataset):
         ``paths`` call samples ``file[0]``, ``file[1]`` and so on.
 
         Args:
-            root: a folder with shards, or its ``index.json``, on this machine or behind a URL. All shards of
-                a URL are downloaded first, and stay until this process ends: they must fit into the
-                downloads' limit. Compressed ones (zstd, gz, bz2) are unpacked into memory, unless they lie
-                unpacked in a local folder.
+            root: a folder with shards, or its ``index.json``, on this machine or behind a URL. Each shard of
+                a URL is downloaded once when this is called, for its labels and places, which are kept in
+                the user's cache; from then on, and in the next run at once, when a sample of it is needed.
+                Compressed ones (zstd, gz, bz2) are unpacked into memory, unless they lie unpacked in a local
+                folder. These, and what fsspec brings, are all downloaded first, and must fit into the limit.
             image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``.
             label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
                 (``str``); None: there are none.
@@ -369,9 +370,9 @@ class ImageFiles(VisionDataset):
                 index.
             gofast.errors.UnsupportedError: a shard is compressed by Brotli or Snappy, or a column
                 encoded otherwise.
-            gofast.errors.LimitError: compressed shards hold more than a quarter of the memory, or shards of a
-                URL do not fit into the downloads' limit.
-            gofast.errors.ChangedError: a shard changed on the server while it came.
+            gofast.errors.LimitError: compressed shards hold more than a quarter of the memory; also at
+                indexing, the shards of a batch do not fit into the downloads' limit.
+            gofast.errors.ChangedError: also at indexing, a shard changed on the server.
             gofast.errors.SchemaError: no such column, or a text that is not UTF-8.
             gofast.errors.MissingValueError: some shards lack a column.
             gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.

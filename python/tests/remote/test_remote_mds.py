@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
+import itertools
 import json
+import pickle
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,6 +39,13 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GOFAST_DOWNLOADS", str(tmp_path / "kept"))
     monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", "1GB")
     return tmp_path / "kept"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where indexes are kept."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
 
 
 @pytest.fixture
@@ -171,8 +181,62 @@ def test_one_that_changes_while_it_comes(web: Served) -> None:
         gofast.ImageFiles.from_mds(web.url + "mds")
 
 
-def test_they_must_fit(web: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_must_fit(web: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", "2kB")
     with pytest.raises(errors.LimitError, match=r"are asked for together.*raise cache_limit="):
         gofast.ImageFiles.from_mds(web.url + "mds")
     assert not web.whole["shard.00000.mds"]
+
+
+def test_a_limit_of_one_shard(web: Served, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each comes once for its index, which is kept, and again for its samples."""
+    sizes = [len(data) for data in web.files.values()]
+    monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", str(max(sizes) + len(web.files["index.json"])))
+    make = gofast.ImageFiles.from_mds
+    want = make(shards, transform=T.Compose([T.CenterCrop(16), T.ToTensor()]))
+    for number, (kind, workers) in enumerate(itertools.product((gofast.DataLoader, DataLoader), (0, 1))):
+        web.whole.clear()
+        got = make(web.url + "mds", transform=want.transform)
+        assert sum(web.whole.values()) == (0 if number else 4)
+        assert got.targets == want.targets
+        loader: Any = kind(got, 1, num_workers=workers)
+        assert difference([*loader], [*DataLoader(want, 1)]) == "", (kind, workers)
+        del got, loader  # a process keeps the shard of its last batch
+        gc.collect()
+    got = make(web.url + "mds", transform=want.transform)
+    with pytest.raises(errors.LimitError, match="raise cache_limit="):
+        next(iter(gofast.DataLoader(got, 13)))
+    said = str(gofast.explain(got))
+    assert "3 shards on a server" in said, said
+
+
+def test_an_index_that_is_kept_is_that_of_this_file(web: Served, home: Path) -> None:
+    def opened() -> Any:
+        web.whole.clear()
+        return gofast.ImageFiles.from_mds(web.url + "mds", label="class")
+
+    dataset = opened()
+    pickled = pickle.dumps(dataset)
+    assert pickle.loads(pickled).targets == dataset.targets
+    kept = [*home.rglob("tfrecord/*")]
+    assert len(kept) == 3
+    kept[0].write_bytes(kept[0].read_bytes()[:-1])
+    kept[1].write_bytes(b"of somebody else")
+    kept[2].unlink()
+    assert opened().targets == dataset.targets and sum(web.whole.values()) == 0  # the shards are here
+    assert kept[1].read_bytes() == b"of somebody else"
+    web.files["shard.00000.mds"] = mds_bytes(COLUMNS, [one | {"class": 7} for one in SAMPLES[:5]])
+    assert opened().targets[:6] == [7] * 5 + dataset.targets[5:6] and sum(web.whole.values()) == 1
+    with pytest.raises(errors.ChangedError, match="other records than when the dataset was pickled"):
+        pickle.loads(pickled)
+
+
+def test_shards_that_must_all_be_here(web: Served, shards: Path) -> None:
+    """Where nobody would see that one is another file when it comes again."""
+    web.tags = False
+    got = gofast.ImageFiles.from_mds(web.url + "mds", transform=T.ToTensor())
+    asked = sum(web.asked.values())
+    assert [picture.sum() for picture, _ in got] == [
+        picture.sum() for picture, _ in gofast.ImageFiles.from_mds(shards, transform=T.ToTensor())
+    ]
+    assert sum(web.asked.values()) == asked
