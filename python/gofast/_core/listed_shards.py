@@ -28,6 +28,9 @@ from .tfrecord_index import RecordsOptions, TFRecordIndex
 from .tfrecord_operations import ShardState
 from .units import many
 
+_MOST_AHEAD = 16  # shards that come while one is indexed
+_BYTES_AHEAD = 64 << 20  # which need not be reached: two large ones are enough
+
 
 def listed_shards(shards: Shards, features: Sequence[str]) -> RemoteShards | None:
     """Records of shards whose paths are URLs, by number; each shard is one piece.
@@ -85,8 +88,12 @@ def _indexes(
     with Progress(f"indexing {many(len(missing), 'shard')}" if missing else None) as bar:
         for done, (number, download) in enumerate(zip(missing, coming, strict=True), 1):
             (path,) = download.result()
-            for following in coming[done : done + 2]:
-                following.start()
+            ahead = 0
+            for place in range(done, min(done + _MOST_AHEAD, len(missing))):
+                coming[place].start()
+                ahead += sizes[missing[place]]["size"]
+                if ahead > _BYTES_AHEAD:
+                    break
             try:
                 index(number, [path], kept[number])
             except (errors.ReadError, errors.LimitError, errors.OptionError) as error:

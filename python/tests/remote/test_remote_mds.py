@@ -206,8 +206,11 @@ def test_a_limit_of_one_shard(web: Served, shards: Path, monkeypatch: pytest.Mon
     got = make(web.url + "mds", transform=want.transform)
     with pytest.raises(errors.LimitError, match="raise cache_limit="):
         next(iter(gofast.DataLoader(got, 13)))
-    said = str(gofast.explain(got))
-    assert "3 shards on a server" in said, said
+    assert "3 shards on a server" in str(gofast.explain(got))
+    assert got[12][1] == want.targets[12]  # whose shard takes the room of the first
+    web.files["shard.00000.mds"] += b"x"
+    with pytest.raises(errors.ChangedError, match=r"mds/shard\.00000\.mds.*another one by now"):
+        got[0]
 
 
 def test_an_index_that_is_kept_is_that_of_this_file(web: Served, home: Path) -> None:
