@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ class ArrayDataset(ArrayRows[Options, Kind]):
         return cls._of(origin.memory(), options, origin)
 
     @classmethod
-    @checked
+    @partial(checked, urls=True)
     def open(
         cls,
         path: Path,
@@ -198,7 +199,9 @@ class ArrayDataset(ArrayRows[Options, Kind]):
         one, they are uint8 tensors [h, w, 3], or [h, w].
 
         Args:
-            path: the folder.
+            path: the folder. That of a URL, ``"s3://bucket/photos.set"``, is downloaded first, all of it,
+                into the cache of downloads, and stays there until the process ends. A signature (``?...``)
+                of HTTP must be one for all its files.
             transform: called with each sample's first value; of a dict, the largest one.
             target_transform: called with the second one, the label.
             keys: as in the constructor, and so are all others; the default of this and of ``output`` is what
@@ -214,8 +217,10 @@ class ArrayDataset(ArrayRows[Options, Kind]):
             gofast.errors.NotFoundError: there is no set, or an unfinished one; the text says how to go on.
             gofast.errors.DamagedError: what the set says of itself is wrong, or a file has another size.
                 :func:`gofast.verify` compares all values with their checksums.
-            gofast.errors.ChangedError: at indexing, a file was written to or cut since. One that is cut while
-                a batch is in the making may end the process (SIGBUS); files of a set are for reading only.
+            gofast.errors.LimitError: what is behind a URL is more than the downloads' limit.
+            gofast.errors.ChangedError: a file changed on the server while it came; at indexing, a file was
+                written to or cut since. One that is cut while a batch is in the making may end the process
+                (SIGBUS); files of a set are for reading only.
 
         Example:
             >>> dataset = gofast.ImageFolder("photos/train", T.Resize((256, 256)))

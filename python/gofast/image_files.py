@@ -353,8 +353,11 @@ class ImageFiles(VisionDataset):
         ``paths`` call samples ``file[0]``, ``file[1]`` and so on.
 
         Args:
-            root: a folder with shards on this machine, or its ``index.json``. Compressed ones (zstd, gz, bz2)
-                are unpacked into memory, unless they lie there unpacked.
+            root: a folder with shards, or its ``index.json``, on this machine or behind a URL. Each shard of
+                a URL is downloaded once when this is called, for its labels and places, which are kept in
+                the user's cache; from then on, and in the next run at once, when a sample of it is needed.
+                Compressed ones (zstd, gz, bz2) are unpacked into memory, unless they lie unpacked in a local
+                folder. These, and what fsspec brings, are all downloaded first, and must fit into the limit.
             image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``, or as ``pil`` of mode L,
                 RGB, RGBA, CMYK or P.
             label: one of whole numbers (``int``, ``int8`` to ``int64``, ``uint8`` to ``uint32``), or of texts
@@ -364,10 +367,13 @@ class ImageFiles(VisionDataset):
             options: as of :meth:`gofast.TFRecordDataset.images`.
 
         Raises:
-            gofast.errors.DamagedError: a shard or the index is not what it says.
+            gofast.errors.DamagedError: a shard or the index is not what it says; or a shard is not below the
+                index.
             gofast.errors.UnsupportedError: a shard is compressed by Brotli or Snappy, or a column
                 encoded otherwise.
-            gofast.errors.LimitError: compressed shards hold more than a quarter of the memory.
+            gofast.errors.LimitError: compressed shards hold more than a quarter of the memory; also at
+                indexing, the shards of a batch do not fit into the downloads' limit.
+            gofast.errors.ChangedError: also at indexing, a shard changed on the server.
             gofast.errors.SchemaError: no such column, or a text that is not UTF-8.
             gofast.errors.MissingValueError: some shards lack a column.
             gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
@@ -396,7 +402,7 @@ class ImageFiles(VisionDataset):
         The package `litdata` is not needed. All is as of :meth:`from_mds`, but for what is named here.
 
         Args:
-            root: a folder with chunks on this machine, or its ``index.json``. Chunks, or their samples, that
+            root: a folder with chunks, or its ``index.json``. Chunks, or their samples, that
                 are compressed (zstd) are unpacked into memory.
             image: the name of the pictures, which are JPEG, bytes, files, or ``pil`` as in MDS: a key of the
                 samples that were optimized, such as ``"image"``; of tuples the position, ``"0"``. Dots stand

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 from torch.utils.data import Dataset
 
+from . import errors
 from ._core.arguments import checked
+from ._core.shown_urls import is_url, shown
 from ._sets import samples_writer
 from ._tables.sources import Path
 from .arrays import ArrayDataset
 
 
-@checked
+@partial(checked, urls=True)
 def preprocess(
     dataset: Dataset[Any],
     path: Path,
@@ -44,7 +47,7 @@ def preprocess(
     Args:
         dataset: a map-style dataset of gofast's, torchvision's or your own, or a Subset or ConcatDataset. Its
             samples are tensors, arrays, numbers and pictures, alone, in a tuple or in a dict.
-        path: the folder, a new or empty one.
+        path: the folder, a new or empty one on this machine. ``ArrayDataset.open`` opens a copy on a server.
         num_workers: processes that make samples, where those are not made natively.
         overwrite: make a set that is there, or was begun, anew. Where several processes call at once, as
             ranks do, one makes it; the others wait, and open it.
@@ -52,7 +55,7 @@ def preprocess(
 
     Raises:
         gofast.errors.OptionError: the transform is random, or samples are others when they are made again;
-            the folder holds another set, or other files.
+            the folder holds another set, or other files; path is a URL.
         gofast.errors.SchemaError: a sample has another size or type than the first; the text names it.
         gofast.errors.UnsupportedError: a sample holds something else, such as a text, or a tensor of a class
             of its own, such as a Mask, which a set would drop.
@@ -68,6 +71,10 @@ def preprocess(
         >>> train
         ArrayDataset.open('...small.set': ... rows of uint8 [64, 64, 3] in C, int64 [] in C; samples: ...)
     """
-    return samples_writer.write(
-        dataset, os.fspath(path), num_workers, overwrite, allow_random, ArrayDataset.open
-    )
+    folder = os.fspath(path)
+    if is_url(folder):
+        raise errors.OptionError(
+            f"path={shown(folder)!r} is a URL: write the set into a folder here, and copy that there, such "
+            "as by aws s3 sync; gofast.ArrayDataset.open(URL) opens it"
+        )
+    return samples_writer.write(dataset, folder, num_workers, overwrite, allow_random, ArrayDataset.open)

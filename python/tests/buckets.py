@@ -10,13 +10,14 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 import pytest
 
-from served import running
+from served import running, serving
 
 
 class Stored(NamedTuple):
@@ -174,3 +175,24 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.setenv(name, "testing")
         yield made
+
+
+@contextlib.contextmanager
+def copied(folder: Path, scheme: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a copy of a folder: of "http", "s3", or "memory", which is fsspec's."""
+    files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    if scheme == "memory":
+        memory = pytest.importorskip("fsspec").filesystem("memory")
+        for name, path in files.items():
+            memory.pipe(f"/gofast copies/here/{name}", path.read_bytes())
+        yield "memory://gofast copies/here"
+        memory.rm("/gofast copies", recursive=True)
+    elif scheme == "s3":
+        with bucket(monkeypatch) as store:
+            for name, path in files.items():
+                store.put(f"a b/here/{name}", path.read_bytes())
+            yield "s3://bkt/a b/here"
+    else:
+        with serving() as web:
+            web.put(**{quote(path.name): path.read_bytes() for path in files.values()})
+            yield web.url + "a%20b/here"

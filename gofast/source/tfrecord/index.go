@@ -35,7 +35,7 @@ type Options struct {
 	Partial     bool     `json:"partial"`     // of Tar: what stands before damage is indexed; its file's schema says so
 	Leaves      []Leaf   `json:"leaves"`      // of LitData: what the columns are
 	Unpacked    []int64  `json:"unpacked"`    // of MDS: the most bytes that each compressed file holds, 0 for others; null: not known
-	Shard       *Shard   `json:"shard"`       // of Tar: the index travels with its only file; null: it is for this machine
+	Shard       *Shard   `json:"shard"`       // the index is that of any file of this size and ETag, and of no other one; null: it is for this machine
 	Threads     int      `json:"threads"`
 	// Memory is for the features' values and the content of compressed files; 0: a quarter of what there is. While the index
 	// is made, it takes twice the memory of the values.
@@ -53,7 +53,8 @@ type Options struct {
 	before *atomic.Int64    // records of the Tar that was read last
 }
 
-// Shard is what an index is found by that lies beside its file, on any machine. Without a path, it is only opened.
+// Shard is what an index is found by that lies beside its file, on any machine, or is kept of a file on a server. Without a
+// path, it is only opened.
 type Shard struct {
 	Size int64  `json:"size"`
 	Tag  string `json:"tag"` // the ETag of a bucket's object; "": of a file, or of any server's

@@ -114,7 +114,10 @@ func tooLarge() *errs.Error {
 // bySuffix is the compression of a shard that is called as mosaicml-streaming calls it, or litData ("a.zstd:4.bin"). Those
 // beside it that are not compressed are held like it: pictures come from memory or from files, and not from both.
 func bySuffix(path string) string {
-	suffix, _, _ := strings.Cut(filepath.Ext(strings.TrimSuffix(path, ".bin")), ":")
+	suffix := filepath.Ext(strings.TrimSuffix(path, ".bin"))
+	if end := strings.IndexAny(suffix, ":_"); end >= 0 { // of a downloaded one, ":" became "_"
+		suffix = suffix[:end]
+	}
 	if found := map[string]string{".zstd": "zstd", ".gz": "gzip", ".bz2": "bzip2"}[suffix]; found != "" {
 		return found
 	}

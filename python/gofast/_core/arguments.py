@@ -145,7 +145,7 @@ def checked(target: F, urls: bool = False) -> F:
     """A public function whose options are plain when it is called, or a class whose ``__init__`` is one.
 
     Args:
-        urls: it downloads files itself; else ``paths`` are local ones when it is called.
+        urls: it takes URLs itself; else ``path`` and ``paths`` are local ones when it is called.
 
     Raises:
         OptionError: at the call, an option has a value that makes no sense.
@@ -158,7 +158,7 @@ def checked(target: F, urls: bool = False) -> F:
     handed_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
     known = {name: kind for name, kind in _OPTIONS.items() if handed_on or name in parameters}
     if urls:
-        known["paths"] = functools.partial(_files, urls=True)
+        known |= dict.fromkeys({"path", "paths"} & known.keys(), functools.partial(_files, urls=True))
     # None is a value of most options; where it is not, it does not stand in the signature either.
     absent = _OPTIONS.keys() - {
         name

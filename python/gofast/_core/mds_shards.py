@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from .. import errors
 from .regular_files import regular_stream
-from .shown_urls import is_url
+from .remote_access import beside
+from .remote_files import downloaded
+from .shown_urls import is_url, shown
 from .tfrecord_operations import Leaf
 
 ShardsForm = Literal["mds", "litdata"]
@@ -21,13 +24,14 @@ _PACKED = (".zstd", ".gz", ".bz2")  # as `streaming` calls compressed shards; ".
 _LEVELS: dict[str, ShardsCompression] = {"chunk": "suffix", "batch": "batch", "sample": "sample"}
 
 _Listed = tuple[str, int, int]  # a name, samples, and unpacked bytes
+_There = Callable[[str], bool]  # whether a file of this name lies beside the index
 
 
 class Shards(NamedTuple):
     """Shards as the index has them.
 
     Attributes:
-        paths, samples: of each.
+        paths, samples: of each; URLs, if the index is behind one.
         leaves: the columns of litData's; MDS shards say them themselves.
         compression: "": none is; "suffix": some are, as the ends of their names say; "batch", "sample": the
             samples of litData's are, some together or each by itself.
@@ -43,36 +47,40 @@ class Shards(NamedTuple):
 
 
 def shards_of(path: str, form: ShardsForm) -> Shards:
-    """The shards of a folder, or of its index.json.
+    """The shards of a folder, or of its index.json. Of a URL, only the index is downloaded.
 
     Raises:
-        OptionError: a URL is given.
         NotFoundError, ReadError: the index cannot be read.
         DamagedError: it is no index.
         UnsupportedError: a shard is of another format, encrypted, or compressed and nowhere unpacked.
         LimitError: the index is too large.
     """
-    if is_url(path):
-        said = (
-            "a URL, and only files are downloaded: copy the folder here, such as with aws s3 sync or rclone"
-        )
-        raise errors.OptionError(f"root= is {said}")
-    if os.path.isdir(path):
-        path = os.path.join(path, "index.json")
-    with regular_stream(path) as (file, info):
+    remote = is_url(path)
+    if remote:
+        folder = re.sub(r"^([^?]*)/index\.json(?=\?|$)", r"\1", path)
+        url = beside(folder, "index.json")
+        path, here = shown(url), downloaded({url: None})[url]
+    else:
+        path = here = os.path.join(path, "index.json") if os.path.isdir(path) else path
+        folder = os.path.dirname(os.path.abspath(path))
+
+    def there(name: str) -> bool:
+        return not remote and os.path.exists(os.path.join(folder, name))
+
+    with regular_stream(here) as (file, info):
         if info.st_size > _MOST:
             raise errors.LimitError(f"{path}: an index of {info.st_size} bytes").at(path=path)
         text = file.read(_MOST)
-    folder = os.path.dirname(os.path.abspath(path))
     try:
         told = json.loads(text)
-        listed, leaves, compression = (
-            (_mds(told, folder), [], "") if form == "mds" else _litdata(told, folder)
-        )
+        listed, leaves, compression = (_mds(told, there), [], "") if form == "mds" else _litdata(told, there)
         if not all(type(name) is str and type(n) is type(size) is int for name, n, size in listed):
             raise TypeError("names, numbers of samples and of bytes")
         if any(
-            os.path.isabs(name) or ".." in name.split("/") or b"\0" in os.fsencode(name)
+            os.path.isabs(name)
+            or ".." in name.split("/")
+            or b"\0" in os.fsencode(name)
+            or (remote and "::" in name)  # fsspec would take it for a URL in a URL
             for name, *_ in listed
         ):
             raise ValueError("a shard that is not below the index")  # merged indexes have folders in them
@@ -83,13 +91,13 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
         raise errors.DamagedError(said).at(path=path) from error
     if not listed:
         raise errors.NotFoundError(f"{path}: it lists no shard").at(path=path)
-    paths = [os.path.join(folder, name) for name, *_ in listed]
+    paths = [beside(folder, name) if remote else os.path.join(folder, name) for name, *_ in listed]
     made = Shards(form, paths, [samples for _, samples, _ in listed], leaves, compression)
     unpacked = [size for *_, size in listed]
     return made._replace(compression="suffix", unpacked=unpacked) if any(unpacked) else made
 
 
-def _mds(told: Any, folder: str) -> list[_Listed]:
+def _mds(told: Any, there: _There) -> list[_Listed]:
     if told["version"] != 2:
         raise NotImplementedError(f"version {told['version']!r:.40}; 2 is read")
     listed = []
@@ -97,7 +105,7 @@ def _mds(told: Any, folder: str) -> list[_Listed]:
         if shard["format"] != "mds":
             raise NotImplementedError(f"shards of format {shard['format']!r:.40}; mds is read")
         name, size = shard["raw_data"]["basename"], 0
-        if shard["compression"] and not os.path.exists(os.path.join(folder, name)):
+        if shard["compression"] and not there(name):
             packed = shard["zip_data"]["basename"]
             if not packed.endswith(_PACKED):
                 said = (
@@ -113,7 +121,7 @@ def _mds(told: Any, folder: str) -> list[_Listed]:
     return listed
 
 
-def _litdata(told: Any, folder: str) -> tuple[list[_Listed], list[Leaf], ShardsCompression]:
+def _litdata(told: Any, there: _There) -> tuple[list[_Listed], list[Leaf], ShardsCompression]:
     config = told["config"]
     for word in ("encryption", "ipc_compression"):
         if config.get(word):
@@ -138,7 +146,7 @@ def _litdata(told: Any, folder: str) -> tuple[list[_Listed], list[Leaf], ShardsC
         name = chunk["filename"]
         if compression == "suffix":  # its own reader leaves chunks unpacked
             plain = name.replace(f".{config['compression']}", "")
-            name = plain if os.path.exists(os.path.join(folder, plain)) else name
+            name = plain if there(plain) else name
         listed.append((name, chunk["chunk_size"], 0))
     packed = {chunk["filename"] for chunk in told["chunks"]}
     if compression == "suffix" and packed.isdisjoint(name for name, _, _ in listed):

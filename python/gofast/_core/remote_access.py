@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from .. import errors
 from .remote_operations import RemoteFile
@@ -48,6 +49,15 @@ def normal(url: str) -> str:
     scheme, _, rest = url.partition("://")
     scheme = scheme.lower()
     return f"{scheme}://{rest.partition('#')[0] if scheme in ('http', 'https') else rest}"
+
+
+def beside(folder: str, name: str) -> str:
+    """The URL of a file in the folder of a URL. What is behind "?" in one of HTTP stays at the end."""
+    folder, query = normal(folder), ""
+    if folder.startswith(("http://", "https://")):
+        folder, mark, query = folder.partition("?")
+        name, query = quote(os.fsencode(name)), mark + query
+    return f"{folder.rstrip('/')}/{name}{query}"
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from .download_cache import DownloadBudget, DownloadCache, Span, file_name, kept
 from .operation import Begun
 from .progress import Progress
 from .remote_access import NATIVE, fsspec_of, normal, remote_file
-from .remote_folders import local_folder, local_objects
+from .remote_folders import local_folder, small_objects
 from .remote_listings import Known, url_files
 from .remote_operations import RemoteFile, RemoteState, RemoteTarget, download, probe
 from .shown_urls import is_url, shown
@@ -30,7 +30,6 @@ from .signals import deferred
 from .units import many
 
 _MANY = 1000  # objects of a bucket: more are one download, if they have
-_SMALL = 1 << 20  # bytes at most in the mean: of larger ones, other lists may use the same
 _TOGETHER = 64  # files, of which each has two descriptors
 _WAIT = 0.05  # seconds between looks at what another process downloads
 
@@ -61,25 +60,19 @@ def local_files(value: Any) -> Any:
             matching = url_files(each)
             known |= matching
             spread += matching
-    made = _together(known) if len(known) > _MANY else {}
-    if known and not made:
-        downloads = Downloads(known, known=known)
-        made = dict(zip(known, downloads.result(show=True), strict=True))
-        downloads.keep()
+    made = downloaded(known) if known else {}
     found = [made.get(one, one) if isinstance(one, str) else one for one in spread]
     return found[0] if isinstance(value, str) and len(found) == 1 else found
 
 
-def _together(known: Known) -> dict[str, str]:
-    """Many small objects of a bucket as one download; nothing if they are others."""
-    if len({url[:5] + url.split("/", 3)[2] for url in known}) > 1 or not min(known).startswith("s3://"):
-        return {}
-    asked = [url for url, state in known.items() if state is None]
-    probed = probe([remote_file(url) for url in asked], f"looking at {many(len(asked), 'file')}")
-    known.update(zip(asked, probed, strict=True))
-    states = {url: state for url, state in known.items() if state and state["tag"]}
-    small = sum(state["size"] for state in states.values()) < _SMALL * len(known)
-    return local_objects(states) if small and len(states) == len(known) else {}
+def downloaded(known: Known) -> dict[str, str]:
+    """The files of URLs, which are no patterns here; as of `local_files`."""
+    if len(known) > _MANY and (together := small_objects(known)):
+        return together
+    downloads = Downloads(known, known=known)
+    made = dict(zip(known, downloads.result(show=True), strict=True))
+    downloads.keep()
+    return made
 
 
 class _Wanted(NamedTuple):

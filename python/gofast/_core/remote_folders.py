@@ -12,15 +12,15 @@ import itertools
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from .. import errors
 from .atomic_files import locked_now, writing
 from .download_cache import FOLDER_SIZE, DownloadBudget, DownloadCache, file_name
 from .progress import Progress
 from .remote_access import fsspec_of, normal, remote_file
-from .remote_listings import bucket_objects
-from .remote_operations import RemoteObject, RemoteState, download_folder
+from .remote_listings import Known, bucket_objects
+from .remote_operations import RemoteObject, download_folder, probe
 from .shown_urls import shown
 from .signals import deferred
 from .units import many
@@ -28,6 +28,7 @@ from .units import many
 _S3 = "s3://"  # whose server the core asks; any other is fsspec's
 _WAIT = 0.05  # seconds between looks at what another process downloads
 _TOGETHER = 256  # files that fsspec is asked for at a time
+_SMALL = 1 << 20  # bytes at most in the mean: of larger ones, other lists may use the same
 
 
 def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
@@ -57,12 +58,22 @@ def local_folder(url: str, ends: str | Sequence[str] | None = None) -> str:
     return _kept(url, _folders(url, there, {each["key"] for each in wanted}), wanted)
 
 
-def local_objects(states: Mapping[str, RemoteState]) -> dict[str, str]:
-    """Many objects of one bucket as one download: the files by their URLs, as of `local_folder`.
+def small_objects(known: Known) -> dict[str, str]:
+    """Many small objects of one bucket as one download: the files by their URLs, as of `local_folder`.
 
+    It is none, and there are no files, if these are others.
     Claims of files one by one take the square of their number: 130 s of 100,000.
     """
-    url = "/".join(min(states).split("/", 3)[:3]) + "/"
+    url = "/".join(min(known).split("/", 3)[:3]) + "/"
+    if not url.startswith(_S3) or not all(each.startswith(url) for each in known):
+        return {}
+    asked = [each for each, state in known.items() if state is None]
+    probed = probe([remote_file(each) for each in asked], f"looking at {many(len(asked), 'file')}")
+    known.update(zip(asked, probed, strict=True))
+    states = {each: state for each, state in known.items() if state and state["tag"]}
+    small = sum(state["size"] for state in states.values()) < _SMALL * len(known)
+    if not small or len(states) < len(known):
+        return {}
     wanted: list[RemoteObject] = [
         {"key": each[len(url) :], "size": state["size"], "tag": state["tag"]}
         for each, state in states.items()

@@ -1,4 +1,4 @@
-"""Tar shards on a server, beside their indexes: they come, or pieces of them, when samples are needed."""
+"""Shards on a server whose indexes are known: they come, or pieces of them, when samples are needed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from typing import Any
@@ -43,8 +43,11 @@ _FEW_TURNS = 4  # of who reads at once, such as torch's workers
 _REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
 
 
+_Again = tuple[Callable[..., "RemoteShards | None"], tuple[Any, ...]]
+
+
 class RemoteShards(TFRecordIndex):
-    """Records of tar files on a server, by number, of which only the indexes are here.
+    """Records of shards on a server, by number, of which only the indexes are here.
 
     Each process downloads what it needs, whole shards or pieces of them. What is downloaded is the same file
     for all of them.
@@ -54,6 +57,7 @@ class RemoteShards(TFRecordIndex):
         states: what their server says of them.
         told: what their indexes have.
         pieces: what comes at a time. Places of records are in these.
+        again: what makes it in another process, and of what.
     """
 
     def __init__(
@@ -66,10 +70,11 @@ class RemoteShards(TFRecordIndex):
         told: Sequence[str],
         budget: DownloadBudget,
         pieces: ShardPieces,
+        again: _Again,
     ) -> None:
         super().__init__(fd, schema, asked)
         self._urls, self._states, self.told, self._budget = urls, states, told, budget
-        self._pieces = pieces
+        self._pieces, self._again = pieces, again
         self.names = [*map(shown, urls)]
         self._stamps = self._stamps[:1] * len(asked.paths)  # each when it is read
         self._fit = sum(state["size"] for state in states) <= budget.limit // 2
@@ -78,7 +83,7 @@ class RemoteShards(TFRecordIndex):
 
     @classmethod
     def of(cls, paths: Any, features: Sequence[str], label: str) -> RemoteShards | None:
-        """Shards of URLs, or of patterns of these; None where they are something else, or have no indexes.
+        """Tar files of URLs, or of patterns of these, with an index beside each; None where they are others.
 
         Indexes that are there and not the shards' are a warning.
 
@@ -130,7 +135,8 @@ class RemoteShards(TFRecordIndex):
             for piece, shard in enumerate(pieces.shards.tolist())
         ]
         options = RecordsOptions(at, [*features], "", None, "tar", label)
-        return cls(made["fd"], made, options, urls, states, [*map(content_of, parts)], budget, pieces)
+        told, again = [*map(content_of, parts)], (cls.of, (urls, features, label))
+        return cls(made["fd"], made, options, urls, states, told, budget, pieces, again)
 
     def fetch(self, samples: npt.NDArray[np.int64], wait: bool = True) -> bool:
         """Downloads the pieces of samples, and keeps them while batches of theirs are made.
@@ -272,7 +278,7 @@ class RemoteShards(TFRecordIndex):
                 raise
 
     def _check(self, piece: int, path: str) -> None:
-        """Reads the headers of its members: 2 us each."""
+        """Reads where its samples lie: of a tar file 2 us for a member."""
         shard, (begin, end) = int(self._pieces.shards[piece]), self._pieces.span(piece)
         length = self._states[shard]["size"]
         asked = self.asked._replace(paths=[path], partial=end < length)  # a long name may be cut
@@ -282,7 +288,7 @@ class RemoteShards(TFRecordIndex):
         if not is_of(found, self.columns, self._pieces, piece, length) or (
             begin == 0 and made["files"][0]["features"] != told
         ):
-            name = shown(index_name(self._urls[shard]))
+            name = shown(index_name(self._urls[shard])) if asked.form == "tar" else "what is kept of it"
             said = f"{self.names[shard]}: it is not the file that {name} is of: write both anew"
             raise errors.ChangedError(said).at(path=self.names[shard])
         self._checked.add(piece)
@@ -333,9 +339,9 @@ class RemoteShards(TFRecordIndex):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if get_spawning_popen() is not None:
-            more = self._urls, self._states, self.told, self._budget, self._pieces
+            more = self._urls, self._states, self.told, self._budget, self._pieces, self._again
             return _handed, (DupFd(self._fd), self._schema, self.asked, *more)
-        return _again, (self._urls, self.asked.features, self.asked.label, self._digest())
+        return _again, (*self._again, self.names[0], self._digest())
 
 
 def _may_be(given: Any) -> bool:
@@ -346,9 +352,11 @@ def _handed(fd: Any, *more: Any) -> RemoteShards:
     return RemoteShards(fd.detach(), *more)
 
 
-def _again(urls: Sequence[str], features: Sequence[str], label: str, digest: str) -> RemoteShards:
-    made = RemoteShards.of([*urls], features, label)
+def _again(
+    make: Callable[..., RemoteShards | None], given: tuple[Any, ...], name: str, digest: str
+) -> RemoteShards:
+    made = make(*given)
     if made is None or made._digest() != digest:
-        said = f"{shown(urls[0])}: other records than when the dataset was pickled"
-        raise errors.ChangedError(said).at(path=shown(urls[0]))
+        said = f"{name}: other records than when the dataset was pickled"
+        raise errors.ChangedError(said).at(path=name)
     return made

@@ -18,11 +18,13 @@ import numpy.typing as npt
 from .. import errors
 from .._core import picture_operations
 from .._core.descriptors import OwnedDescriptors
+from .._core.listed_shards import listed_shards
 from .._core.mds_shards import ShardsForm, shards_of
 from .._core.memory import address_of
 from .._core.patterns import Paths
-from .._core.remote_files import local_files
+from .._core.remote_files import downloaded, local_files
 from .._core.remote_shards import RemoteShards
+from .._core.shown_urls import is_url
 from .._core.tfrecord_index import Column, TFRecordIndex
 from .file_index import UNLABELLED, Files, shared
 from .listing import Listing
@@ -188,7 +190,13 @@ def listing_of_shards(
     shards = shards_of(os.path.expanduser(os.fspath(root)), form)
     if not all(isinstance(name, str) for name in (image, label or "")):
         raise errors.OptionError("image= and label= are names of columns, such as 'image' and 'class'")
-    records = TFRecordIndex.of_shards(shards, [image] if label is None else [image, label])
+    features = [image] if label is None else [image, label]
+    remote = is_url(shards.paths[0])
+    records: TFRecordIndex | None = listed_shards(shards, features) if remote else None
+    if remote and records is None:
+        here = downloaded(dict.fromkeys(shards.paths))
+        shards = shards._replace(paths=[here[url] for url in shards.paths])
+    records = records or TFRecordIndex.of_shards(shards, features)
     if label is None or records.column(label).kind != "byte":
         return listing_of(records, image, label)
     pictures = _one(records, image, "byte")

@@ -28,7 +28,8 @@ class StreamingSampler(Sampler[int]):
     do not divide their number. Call `set_epoch` before each epoch; `streaming` counts from 0.
 
     Args:
-        shards: a folder with shards, its ``index.json``, or the numbers of samples of all shards.
+        shards: a folder with shards, or its ``index.json``, on this machine or behind a URL; or the numbers
+            of samples of all shards.
         shuffle_algo: "py1e", which is streaming's default, "py1s" or "naive"; None: ``shuffle=False``.
         shuffle_seed, num_canonical_nodes, shuffle_block_size: as of StreamingDataset, with its defaults.
         num_replicas, rank: of :class:`gofast.Sampler`; None: those of torch.distributed.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import errors
 from .._core.regular_files import regular_file
+from .._core.shown_urls import is_url, shown
 from .._tables import array_folder
 from .._tables.array_folder import ODD, PART, SET, TYPES, ArraySpec, Description
 from .set_fields import BARE, DICT, TUPLE, SetField, arrays
@@ -90,7 +91,7 @@ def _are_texts(given: Any) -> bool:
 
 
 def read(folder: str) -> tuple[SetInfo, Description]:
-    """Reads what a whole set says of itself.
+    """Reads what a whole set says of itself, which may lie behind a URL.
 
     Raises:
         gofast.errors.NotFoundError: no set is there, or none that is whole.
@@ -99,16 +100,18 @@ def read(folder: str) -> tuple[SetInfo, Description]:
     """
     try:
         said = array_folder.read(folder, SET)
-    except errors.NotFoundError:
-        raise errors.NotFoundError(_missing(folder)).at(path=folder) from None
+    except errors.NotFoundError as error:
+        raise errors.NotFoundError(_missing(folder, error)).at(path=shown(folder)) from None
     try:
         return SetInfo.described(said.head, said.arrays), said
     except ODD as error:
-        path = os.path.join(folder, array_folder.WHOLE)
+        path = os.path.join(shown(folder), array_folder.WHOLE)
         raise array_folder.damaged(path, str(error) or type(error).__name__) from None
 
 
-def _missing(folder: str) -> str:
+def _missing(folder: str, error: errors.NotFoundError) -> str:
+    if is_url(folder):
+        return f"{error}: no set is there: copy a folder of gofast.preprocess to it, such as by aws s3 sync"
     made = f"gofast.preprocess(dataset, {folder!r})"
     if os.path.isfile(os.path.join(folder, PART)):
         return f"open {folder}: the set is unfinished: {made} with the same dataset goes on there"

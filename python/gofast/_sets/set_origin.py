@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from .. import errors
+from .._core.shown_urls import is_url, shown
 from .._core.units import many
 from .._loader.batch_source import Line
 from .._tables import array_folder
@@ -16,7 +17,7 @@ from .set_fields import BARE, DICT
 
 
 class SetOrigin(Origin):
-    """The folder of a set.
+    """The folder of a set, which may lie behind a URL.
 
     Attributes:
         info: what the set says of itself.
@@ -27,8 +28,10 @@ class SetOrigin(Origin):
     constructor = "open"
 
     def __init__(self, path: Path) -> None:
-        self.path = os.path.abspath(os.fspath(path))
-        self.info, said = set_files.read(self.path)
+        place = os.fspath(path)
+        self._folder = place if is_url(place) else os.path.abspath(place)
+        self.path = shown(self._folder)
+        self.info, said = set_files.read(self._folder)
         self._seal, fields = said.seal, self.info.fields
         self.classes, self.pictures, self.bare = self.info.classes, fields[0].picture, self.info.form == BARE
         self.keys, self.output = tuple(field.name for field in fields), "tuple"
@@ -38,7 +41,7 @@ class SetOrigin(Origin):
 
     def open(self) -> list[FileArray]:
         """See the base class."""
-        said = set_files.read(self.path)[1]
+        said = set_files.read(self._folder)[1]
         if said.seal != self._seal:
             other = f"{self.path} holds another set than when it was pickled"
             raise errors.ChangedError(other).at(path=self.path)

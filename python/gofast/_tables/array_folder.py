@@ -27,6 +27,9 @@ from .. import errors
 from .._core import engine
 from .._core.progress import Progress
 from .._core.regular_files import MappedFile, open_regular, regular_file
+from .._core.remote_access import beside
+from .._core.remote_files import downloaded
+from .._core.shown_urls import is_url, shown
 from .._core.stamp import Stamp
 
 if TYPE_CHECKING:
@@ -162,6 +165,16 @@ def seal(content: bytes) -> bytes:
 _SEAL = len(seal(b""))
 
 
+def _paths(folder: str, names: Sequence[str]) -> list[str]:
+    """Where files of a folder lie. Those of a URL come here, and stay until this process ends; raises as
+    `local_files`."""
+    if not is_url(folder):
+        return [os.path.join(folder, name) for name in names]
+    urls = [beside(folder, name) for name in names]
+    made = downloaded(dict.fromkeys(urls))
+    return [made[url] for url in urls]
+
+
 def is_whole(path: str | os.PathLike[str]) -> bool:
     """Whether a whole folder of arrays lies there, as far as its name says."""
     return os.path.isfile(os.path.join(path, WHOLE))
@@ -169,14 +182,15 @@ def is_whole(path: str | os.PathLike[str]) -> bool:
 
 def stamp(path: str) -> Stamp | None:
     """What tells the whole folder that lies there from one in its place; None: none lies there."""
+    (whole,) = _paths(path, [WHOLE])
     try:
-        return Stamp.of(os.stat(os.path.join(path, WHOLE)))
+        return Stamp.of(os.stat(whole))
     except OSError:
         return None
 
 
 def read(folder: str, kind: str | None = None) -> Description:
-    """Reads what a whole folder says of itself.
+    """Reads what a whole folder says of itself, which may lie behind a URL.
 
     Raises:
         gofast.errors.NotFoundError: none is there.
@@ -184,8 +198,9 @@ def read(folder: str, kind: str | None = None) -> Description:
         gofast.errors.DamagedError: the description is not as it was written.
         gofast.errors.FormatError: it is of another kind.
     """
-    path = os.path.join(folder, WHOLE)
-    with regular_file(path) as (fd, found):
+    (local,) = _paths(folder, [WHOLE])
+    path = os.path.join(shown(folder), WHOLE)
+    with regular_file(local) as (fd, found):
         content = os.pread(fd, min(found.st_size, _LARGEST), 0)
     if content[-_SEAL:] != seal(content[:-_SEAL]):
         raise damaged(path, "its checksum is another")
@@ -196,7 +211,8 @@ def read(folder: str, kind: str | None = None) -> Description:
         raise damaged(path, str(error) or type(error).__name__) from None
     if kind not in (None, head["kind"]):
         how = "gofast.ArrayDataset.open" if kind == TABLE else "gofast.TableDataset"
-        raise errors.FormatError(f"open {folder}: it is no {kind}: {how} opens it").at(path=folder)
+        place = shown(folder)
+        raise errors.FormatError(f"open {place}: it is no {kind}: {how} opens it").at(path=place)
     return Description(folder, head, arrays, lines[:-2], lines[-2], Stamp.of(found))
 
 
@@ -231,17 +247,19 @@ def open_files(said: Description) -> list[OpenArray]:
     """
     made: list[OpenArray] = []
     try:
-        for one in said.arrays:
-            path, begin = os.path.join(said.folder, one.name + ".npy"), one.header
+        names = [one.name + ".npy" for one in said.arrays]
+        for one, name, path in zip(said.arrays, names, _paths(said.folder, names), strict=True):
+            begin, place = one.header, os.path.join(shown(said.folder), name)
             fd, found = open_regular(path)
             made.append(OpenArray(one, fd, len(begin), MappedFile(path, Stamp.of(found))))
             size = len(begin) + one.value_bytes
             if found.st_size != size:
-                raise damaged(path, f"it has {found.st_size} bytes, and {one} take {size}")
+                raise damaged(place, f"it has {found.st_size} bytes, and {one} take {size}")
             if os.pread(fd, len(begin), 0) != begin:
-                raise damaged(path, f"its header is not that of {one}")
+                raise damaged(place, f"its header is not that of {one}")
         if stamp(said.folder) != said.stamp:
-            raise errors.ChangedError(f"{said.folder} was made anew while it was opened").at(path=said.folder)
+            place = shown(said.folder)
+            raise errors.ChangedError(f"{place} was made anew while it was opened").at(path=place)
     except BaseException:
         for opened in made:
             os.close(opened.fd)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torchvision.transforms import ToTensor
+from torchvision.transforms import Resize, ToTensor
 
 import gofast
 from gofast import errors
@@ -25,6 +25,7 @@ from gofast._core.remote_listings import url_files
 from gofast._core.remote_operations import S3Access, download, probe, upload
 from gofast._core.s3_access import _session, s3_access
 from image_data import make_folder
+from mds import write_mds
 from same import difference
 from served import serving
 
@@ -41,6 +42,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("GOFAST_DOWNLOADS", str(tmp_path / "kept"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "indexes"))
     return tmp_path
 
 
@@ -239,3 +241,23 @@ def test_photographs_are_sharded_into_a_bucket(server: Any, alone: Path) -> None
     assert tar.classes == want.classes
     for got, expected in zip(gofast.DataLoader(tar), gofast.DataLoader(want), strict=True):
         assert difference(got, expected) == ""
+
+
+def test_sets_and_shards_of_a_real_server(server: Any, alone: Path) -> None:
+    """A preprocessed set, and MDS shards of which one has an odd name."""
+    photos, odd = make_folder(alone / "photos", 6), "in/sh #1%41+ä&.mds"
+    small = gofast.ImageFolder(photos, Resize((12, 12)))
+    want = gofast.preprocess(small, alone / "a.set")
+    samples = [{"image": Path(path).read_bytes(), "class": label} for path, label in small.samples]
+    write_mds(alone / "mds", {"image": "jpeg", "class": "int"}, [samples[:2], samples[2:]])
+    (alone / "mds/in").mkdir()
+    (alone / "mds/shard.00001.mds").rename(alone / "mds" / odd)
+    told = (alone / "mds/index.json").read_text().replace("shard.00001.mds", odd)
+    (alone / "mds/index.json").write_text(told)
+    for path in [*(alone / "a.set").iterdir(), *(alone / "mds").rglob("*.*")]:
+        server.upload_file(str(path), "bkt", f"a b/{path.relative_to(alone)}")
+    got = gofast.ArrayDataset.open("s3://bkt/a b/a.set")
+    assert got.classes == want.classes and difference([*got.tensors], [*want.tensors]) == ""
+    shards = gofast.ImageFiles.from_mds("s3://bkt/a b/mds", transform=ToTensor())
+    local = gofast.ImageFiles.from_mds(alone / "mds", transform=ToTensor())
+    assert difference([*gofast.DataLoader(shards)], [*gofast.DataLoader(local)]) == ""
