@@ -39,20 +39,25 @@ class ComingPieces:
 class PiecesHere:
     """What this process has of the pieces, and which come next.
 
+    Args:
+        stays: what is there stays until another dataset of this process needs the room. To lend a piece and
+            to take it back are four calls of the system.
+
     Attributes:
         lock: of all this. Nobody waits for a server who has it.
         held: pieces that were there, and the call that asked for each last; the next ones are `coming`.
-        users: batches that need a piece now. Of a piece without any, others may take the room.
+        users: batches that need a piece now.
+        lent: of those that are held without users, the ones whose room others may take.
         order: pieces by their first samples of the epoch; None: nobody knows.
         first, last: where the epoch's first and last sample of each piece lies.
         newest: where the first one lies of the piece that was asked for and begins last.
     """
 
-    def __init__(self) -> None:
-        self.pid, self.lock = os.getpid(), threading.RLock()
+    def __init__(self, stays: bool) -> None:
+        self.pid, self.lock, self.stays = os.getpid(), threading.RLock(), stays
         self.held: dict[int, tuple[Downloads, int]] = {}
         self.coming: dict[int, ComingPieces] = {}
-        self.users = Counter[int]()
+        self.users, self.lent = Counter[int](), set[int]()
         self.turn, self.epoch, self.newest = 0, 0.0, -1
         self.order: list[int] | None = None
         self.first = self.last = np.zeros(0, np.int64)
@@ -73,19 +78,39 @@ class PiecesHere:
                 over = [piece for piece in used if not self.users[piece]]
                 for piece in over:
                     del self.users[piece]
-                for piece in over:
-                    if piece in self.held:
-                        self.held[piece][0].lend()
+                if not self.stays:
+                    self._lend(over)
 
     def take_back(self, pieces: Sequence[int]) -> None:
         """Nobody takes these from now on. Those that are gone are not held any more."""
         with self.lock:
-            for piece in pieces:
-                if piece in self.held and not self.held[piece][0].take_back():
-                    self.held.pop(piece)[0].release()
+            if self.lent.isdisjoint(pieces):
+                return
+            with deferred():
+                for piece in self.lent.intersection(pieces):
+                    self.lent.discard(piece)
+                    if piece in self.held and not self.held[piece][0].take_back():
+                        self.held.pop(piece)[0].release()
+
+    def hold(self, piece: int, downloads: Downloads) -> None:
+        """A piece has come."""
+        self.held[piece] = downloads, self.turn
+        del self.coming[piece]
+        self.lent.discard(piece)
+        if piece not in self.users and not self.stays:
+            self._lend([piece])
+
+    def _lend(self, pieces: Sequence[int]) -> int:
+        """Others may take the room of those of these that are there: how many of them are new."""
+        new = [piece for piece in pieces if piece in self.held and piece not in self.lent]
+        for piece in new:
+            self.lent.add(piece)
+            self.held[piece][0].lend()
+        return len(new)
 
     def give_way(self) -> bool:
-        """Ends what this process downloads ahead, and nobody waits for: whether there was something."""
+        """Ends what this process downloads ahead, and nobody waits for, and lends what it does not need now:
+        whether there was something."""
         gone = self._end()
         for other in [*_every]:
             # Not of one that a thread is busy with; nor of the parent's, whose locks are in any state.
@@ -97,8 +122,8 @@ class PiecesHere:
         return gone > 0
 
     def _end(self) -> int:
-        gone = 0
-        with self.lock:
+        with self.lock, deferred():
+            gone = self._lend([piece for piece in self.held if piece not in self.users])
             for coming in {id(one): one for one in self.coming.values()}.values():
                 if self.users.keys().isdisjoint(coming.pieces) and coming.lock.acquire(blocking=False):
                     try:

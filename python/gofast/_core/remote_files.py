@@ -251,16 +251,14 @@ class Downloads:
 
     def lend(self) -> None:
         """Whoever needs room for what is read next may remove the files, until `take_back`."""
-        with deferred():
-            self._claim(ahead=True)
-            for used in [one for one in self._claimed if not one[1]]:
-                self._claimed.remove(used)
-                self._cache.release(*used)
+        self._claim(ahead=True)
+        for used in [one for one in self._claimed if not one[1]]:
+            self._claimed.remove(used)
+            self._cache.release(*used)
 
     def take_back(self) -> bool:
         """Nobody may remove the files from now on; whether they are there."""
-        with deferred():
-            self._claim(ahead=False)
+        self._claim(ahead=False)
         return self.arrived()
 
     def used(self) -> None:

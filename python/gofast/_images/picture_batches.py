@@ -82,10 +82,12 @@ class PictureBatchSource(BatchSource):
 
     def fetch(self, indices: Sequence[int] | torch.Tensor, wait: bool = True) -> bool:
         """See the base class."""
-        if not wait:
-            return all([shards.fetch(samples) for shards, samples in self._remote(indices)])
-        with self.using(indices):
+        if all([shards.fetch(samples) for shards, samples in self._remote(indices)]):
             return True
+        if wait:
+            with self.using(indices):
+                pass
+        return wait
 
     def using(self, indices: Sequence[int] | torch.Tensor) -> AbstractContextManager[None]:
         """See the base class."""
