@@ -127,9 +127,18 @@ $(RCLONE):
 		'	_ "github.com/rclone/rclone/cmd/serve"' '	_ "github.com/rclone/rclone/cmd/serve/s3"' ')' '' 'func main() { cmd.Main() }' > $(@D)/main.go
 	cd $(@D) && GOFLAGS=-mod=mod go build -buildvcs=false -trimpath -ldflags='-s -w' -o $(@F) .
 
-test-integrations: build .venv-integrations/.stamp .venv-buckets/.stamp $(RCLONE) ## with the real Accelerate, transformers, datasets, webdataset, litdata, Lightning, Ray, torchdata, timm and lightly (400 MB), and rclone as a server of S3
+# A proxy that delays, cuts and resets connections.
+TOXIPROXY := .cache/toxiproxy/server
+
+$(TOXIPROXY):
+	mkdir -p $(@D)
+	printf 'module toxiproxy\n\ngo 1.26.0\n\nrequire github.com/Shopify/toxiproxy/v2 v2.12.0\n' > $(@D)/go.mod
+	cd $(@D) && GOFLAGS=-mod=mod go build -buildvcs=false -trimpath -ldflags='-s -w' -o $(@F) github.com/Shopify/toxiproxy/v2/cmd/server
+
+test-integrations: build .venv-integrations/.stamp .venv-buckets/.stamp $(RCLONE) $(TOXIPROXY) ## with the real Accelerate, transformers, datasets, webdataset, litdata, Lightning, Ray, torchdata, timm and lightly (400 MB), and rclone as a server of S3
 	GOFAST_INTEGRATIONS=1 .venv-integrations/bin/python -m pytest python/tests/frameworks python/tests/loader/test_integrations.py python/tests/loader/test_ray.py python/tests/loader/test_streaming_order.py python/tests/loader/test_torchdata.py python/tests/tables/test_text_cache.py python/tests/images/test_webdataset.py python/tests/images/test_tar_pictures.py python/tests/tools/test_shard.py python/tests/lazy/test_timm_lightly.py $(ARGS)
-	GOFAST_RCLONE=$(CURDIR)/$(RCLONE) .venv-buckets/bin/python -m pytest python/tests/remote/test_s3.py
+	GOFAST_RCLONE=$(CURDIR)/$(RCLONE) GOFAST_TOXIPROXY=$(CURDIR)/$(TOXIPROXY) \
+		.venv-buckets/bin/python -m pytest python/tests/remote/test_s3.py python/tests/remote/test_toxiproxy.py
 
 test-gpu: build ## the GPU path on a real GPU
 	@$(BIN)/python -c 'import sys, torch; torch.cuda.is_available() or sys.exit("there is no GPU here: make test-python runs the GPU path on a stand-in for the CUDA driver")'

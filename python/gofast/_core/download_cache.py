@@ -1,10 +1,7 @@
 """A folder of downloaded files that processes share, within a budget.
 
-Each file has two bytes of the file ``lock``, by its name. Who uses the file holds the first one's lock
-for reading, who downloads it ahead the second one's, and who would remove it must get them for writing: the
-system gives locks back when a process ends, however it does. Byte 0 is held by whoever makes room.
-
-What ``lock`` contains are times: when files whose names begin alike were last closed by who read them.
+Locks say who uses what: `download_locks`.
+What their file contains are times: when files whose names begin alike were last closed by who read them.
 """
 
 from __future__ import annotations
@@ -20,15 +17,15 @@ import re
 import shutil
 import stat
 import struct
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from .. import errors
+from . import download_locks
 from .atomic_files import locked_now, writing
 from .cache_folder import user_cache
+from .download_locks import ROOM, TURN, byte_of, locking, locks, opened
 from .remote_operations import RemoteState
 from .shown_urls import shown
 from .units import bytes_of, exact
@@ -41,7 +38,8 @@ _SINCE = float(os.environ.setdefault("GOFAST_DOWNLOADS_SINCE", repr(time.time())
 _START = os.urandom(8).hex()  # the version, for this process and its forks, of what has none
 _USES = 1 << 16  # times in the file of locks
 FOLDER_SIZE = ".size"  # a file in a folder of downloads, as long as they are together, and empty
-_PATIENCE = 60  # seconds for which a download may write nothing
+PATIENCE = 60  # seconds for which a download may write nothing, or nobody let go of anything
+WAIT = 0.05  # seconds between looks at what other processes do
 
 
 class DownloadBudget(NamedTuple):
@@ -76,26 +74,6 @@ class DownloadBudget(NamedTuple):
         os.environ[_FOLDER], os.environ[_LIMIT] = self.folder, str(self.limit)
 
 
-class _Claims:
-    """What this process uses of a folder: a descriptor, while there is anything."""
-
-    def __init__(self) -> None:
-        self.fd, self.counts = -1, Counter[int]()  # by the byte
-
-
-_claims: dict[str, _Claims] = {}
-_lock = threading.RLock()  # a finalizer may release within a claim
-
-
-def _after_fork_in_child() -> None:
-    global _lock
-    _claims.clear()  # the parent's descriptors stay open: what it uses may have come along
-    _lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
 def file_name(url: str, *state: object) -> str:
     """What a state of a file is called: another one has another name."""
     digest = hashlib.blake2b(json.dumps([url, *map(str, state)]).encode(), digest_size=16).hexdigest()
@@ -107,6 +85,10 @@ def kept_name(url: str, state: RemoteState, span: Span) -> str:
     """What a file of the core's servers, or a part of it, is called."""
     part = span if span != (0, state["size"]) else ()
     return file_name(url, state["size"], state["tag"] or state["modified"] or _START, *part)
+
+
+class DiskFullError(errors.ReadError):
+    """The disk has no room beside what is in use."""
 
 
 class DownloadCache:
@@ -131,40 +113,23 @@ class DownloadCache:
         """Where the file of a name is, or is to be."""
         return os.path.join(self.folder, name)
 
-    def claim(self, name: str, ahead: bool = False) -> None:
+    def claim(self, name: str, ahead: bool = False, lasts: bool = False) -> None:
         """Nobody removes the file until `release`, which this process calls as often, or ends.
 
-        With `ahead`, nobody does but who needs room for a file that is read next.
+        Args:
+            ahead: nobody does but who needs room for a file that is read next.
+            lasts: processes that are forked from this one use the file, too.
         """
-        byte = _byte(name, ahead)
-        with _lock:
-            mine = _claims.setdefault(self.folder, _Claims())
-            if mine.fd < 0:
-                mine.fd = self._open()
-            if not mine.counts[byte]:
-                _locking(mine.fd, fcntl.F_RDLCK, byte, wait=True)  # for as long as a file is removed
-            mine.counts[byte] += 1
+        download_locks.claim(self.folder, name, ahead, lasts)
 
-    def release(self, name: str, ahead: bool = False) -> None:
+    def release(self, name: str, ahead: bool = False, lasts: bool = False) -> None:
         """Ends a claim of this process; others do nothing."""
-        byte = _byte(name, ahead)
-        with _lock:
-            mine = _claims.get(self.folder)
-            if mine is None or not mine.counts[byte]:
-                return
-            mine.counts[byte] -= 1
-            if mine.counts[byte]:
-                return
-            del mine.counts[byte]
-            _locking(mine.fd, fcntl.F_UNLCK, byte)
-            if not mine.counts:
-                os.close(mine.fd)
-                del _claims[self.folder]
+        download_locks.release(self.folder, name, ahead, lasts)
 
     def used(self, name: str) -> None:
         """The file was read, and is not wanted again in this epoch."""
         with contextlib.suppress(OSError, errors.ReadError):  # a full disk: it counts as not read
-            fd = self._open()
+            fd = opened(self.folder)
             try:
                 os.pwrite(fd, struct.pack("d", time.time()), 8 * (int(name[:15], 16) % _USES))
             finally:
@@ -188,14 +153,13 @@ class DownloadCache:
 
         Raises:
             LimitError: what is in use leaves too little for the first.
-            ReadError: the disk has no room for it.
+            DiskFullError: the disk has no room for it.
         """
-        with self._room() as lock, contextlib.ExitStack() as held:
-            left = [
-                entry
-                for entry in os.scandir(self.folder)
-                if _NAME.match(entry.name) and not entry.is_symlink()
-            ]
+        with locks(self.folder) as lock, contextlib.ExitStack() as held:
+            locking(lock, fcntl.F_WRLCK, ROOM, wait=True)
+            with writing(self.folder, "the folder of downloads"):  # which somebody may have removed
+                every = [*os.scandir(self.folder)]
+            left = [entry for entry in every if _NAME.match(entry.name) and not entry.is_symlink()]
             random.Random().shuffle(left)
             times = os.pread(lock, 8 * _USES, 0).ljust(8 * _USES, b"\0")
             coming = {one.name for one in left if _SINCE <= _time(times, one.name) < epoch}
@@ -220,8 +184,8 @@ class DownloadCache:
                     if not gone:
                         if done:
                             return done
-                        with writing(self.folder, f"{exact(size)} of {shown(url)}"):
-                            raise full
+                        said = f"cannot write {exact(size)} of {shown(url)}: {full.strerror}"
+                        raise DiskFullError(f"write {self.folder}: {said}").at(path=self.folder)
             return len(asked)
 
     def _unused(
@@ -230,12 +194,12 @@ class DownloadCache:
         """Files that nobody uses, then those that are downloaded ahead: nobody can use them for now."""
         passed = []
         for entry in left:
-            if all(_locking(lock, fcntl.F_WRLCK, _byte(entry.name, soon)) for soon in (True, False)):
+            if all(locking(lock, fcntl.F_WRLCK, byte_of(entry.name, soon)) for soon in (True, False)):
                 yield entry
             else:
                 passed.append(entry)
         for entry in [] if ahead else passed:
-            if not _locking(lock, fcntl.F_WRLCK, _byte(entry.name)):
+            if not locking(lock, fcntl.F_WRLCK, byte_of(entry.name)):
                 continue
             if entry.name.endswith(".part"):
                 fd = None
@@ -248,7 +212,7 @@ class DownloadCache:
 
     def busy(self) -> bool:
         """Whether a file is written to, which may give way when it is complete."""
-        since = time.time() - _PATIENCE
+        since = time.time() - PATIENCE
         with os.scandir(self.folder) as every:
             for part in (entry for entry in every if entry.name.endswith(".part")):
                 with contextlib.suppress(OSError):
@@ -275,27 +239,36 @@ class DownloadCache:
         )
 
     @contextlib.contextmanager
-    def _room(self) -> Iterator[int]:
-        fd = self._open()
-        try:
-            _locking(fd, fcntl.F_WRLCK, 0, wait=True)
-            try:
-                yield fd
-            finally:  # a child that was forked meanwhile has the descriptor, too
-                _locking(fd, fcntl.F_UNLCK, 0, count=0)
-        finally:
-            os.close(fd)
+    def turn(self) -> Iterator[None]:
+        """Alone among the processes and threads that wait for room. The others hold nothing meanwhile.
 
-    def _open(self) -> int:
-        with writing(self.folder, "the lock of the downloads"):
-            return os.open(self.path("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        Raises:
+            LimitError: somebody has it, and for `PATIENCE` seconds no file came or went.
+        """
+        with locks(self.folder) as fd:
+            was, ends = -1.0, 0.0
+            while not locking(fd, fcntl.F_WRLCK, TURN):
+                now = 0.0
+                with contextlib.suppress(FileNotFoundError):  # somebody may remove the folder
+                    now = os.stat(self.folder).st_mtime
+                if now != was:
+                    was, ends = now, time.monotonic() + PATIENCE
+                elif time.monotonic() > ends:
+                    raise errors.LimitError(
+                        f"downloads in {self.folder} are limited to {exact(self.limit)}: another process "
+                        f"waits for room, and in {PATIENCE} s no file came or went: raise cache_limit="
+                    ).at(path=self.folder)
+                time.sleep(WAIT)
+            yield
 
 
 def _removed(unused: Iterator[os.DirEntry[str]], needed: int) -> int:
     """Removes so many bytes, or nothing: how many."""
     going: list[os.DirEntry[str]] = []
-    while (gain := sum(map(_size, going))) < needed and (entry := next(unused, None)):
+    gain = 0
+    while gain < needed and (entry := next(unused, None)):
         going.append(entry)
+        gain += _size(entry)
     if gain < needed:
         return 0
     for entry in going:
@@ -333,22 +306,6 @@ def _allocated(fd: int, size: int) -> OSError | None:
 def _time(times: bytes, name: str) -> float:
     last: float = struct.unpack_from("d", times, 8 * (int(name[:15], 16) % _USES))[0]
     return last
-
-
-def _byte(name: str, ahead: bool = False) -> int:
-    return int(name[:15], 16) + 1 + (ahead << 61)
-
-
-def _locking(fd: int, kind: int, byte: int, wait: bool = False, count: int = 1) -> bool:
-    """Locks a byte for this descriptor, or unlocks it (0: all behind); False where somebody else has it."""
-    asked = struct.pack("@hhqqi0q", kind, os.SEEK_SET, byte, count, 0)  # struct flock
-    try:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK, asked)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError as error:
-        raise errors.ReadError(f"the disk of the downloads knows no locks: {error.strerror}") from None
-    return True
 
 
 def _size(entry: os.DirEntry[str]) -> int:

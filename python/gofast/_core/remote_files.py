@@ -18,7 +18,7 @@ from .. import errors
 from .atomic_files import locked_now, writing
 from .braces import braces
 from .coming_file import ComingFile
-from .download_cache import DownloadBudget, DownloadCache, Span, file_name, kept_name
+from .download_cache import WAIT, DownloadBudget, DownloadCache, Span, file_name, kept_name
 from .operation import Begun
 from .progress import Progress
 from .remote_access import NATIVE, fsspec_of, normal, remote_file
@@ -31,7 +31,6 @@ from .units import many
 
 _MANY = 1000  # objects of a bucket: more are one download, if they have
 _TOGETHER = 64  # files, of which each has two descriptors
-_WAIT = 0.05  # seconds between looks at what another process downloads
 
 
 def local_files(value: Any) -> Any:
@@ -137,7 +136,6 @@ class Downloads:
         self._probe = probe.begin([self._native[url] for url in self._asked], None) if self._asked else None
         self._wanted: list[_Wanted] | None = None
         self._claimed: list[tuple[str, bool]] = []  # names, and whether ahead
-        self._kept = False
         self._mine: dict[str, tuple[_Wanted, int]] = {}  # locked parts, and their descriptors
         self.begun: Begun[None] | None = None
         self._failed: errors.GofastError | None = None
@@ -215,7 +213,7 @@ class Downloads:
                 if self._mine:
                     self._finish(f"downloading {many(len(self._missing()), 'file')}" if show else None)
                 elif self._missing():
-                    time.sleep(_WAIT)  # another process is at it; if that ends, it is ours
+                    time.sleep(WAIT)  # another process is at it; if that ends, it is ours
                 else:
                     break
             return [self._cache.path(wanted.name) for wanted in self._wanted or ()]
@@ -240,8 +238,21 @@ class Downloads:
         return _bytes(self._wanted or ())
 
     def keep(self) -> None:
-        """The files stay until this process ends."""
-        self._kept = True
+        """The files stay until this process ends, and those that are forked from it."""
+        for wanted in self._wanted or ():
+            self._cache.claim(wanted.name, lasts=True)
+
+    def lend(self) -> None:
+        """Whoever needs room for what is read next may remove the files, until `take_back`."""
+        self._claim(ahead=True)
+        for used in [one for one in self._claimed if not one[1]]:
+            self._claimed.remove(used)
+            self._cache.release(*used)
+
+    def take_back(self) -> bool:
+        """Nobody may remove the files from now on; whether they are there."""
+        self._claim(ahead=False)
+        return self.arrived()
 
     def used(self) -> None:
         """The files were read: they go before those that the epoch has still to read."""
@@ -257,7 +268,7 @@ class Downloads:
                 self._drop(wanted)
             while self._claimed:
                 name, ahead = self._claimed.pop()
-                if ours and not self._kept:
+                if ours:
                     self._cache.release(name, ahead)
             self._wanted = []
 
@@ -284,10 +295,7 @@ class Downloads:
             self._begin_wanted(self._wanted, ahead)
 
     def _begin_wanted(self, every: list[_Wanted], ahead: bool) -> None:
-        if not any(kind == ahead for _, kind in self._claimed):
-            for wanted in every:
-                self._cache.claim(wanted.name, ahead)
-                self._claimed.append((wanted.name, ahead))
+        self._claim(ahead)
         if self.begun is not None or self._mine:
             return
         for wanted in self._missing():
@@ -313,6 +321,12 @@ class Downloads:
         native = [self._target(one, one.file) for one, _ in self._mine.values() if one.file]
         if native:
             self.begun = download.begin(native, None)
+
+    def _claim(self, ahead: bool) -> None:
+        if not any(kind == ahead for _, kind in self._claimed):
+            for wanted in self._wanted or ():
+                self._cache.claim(wanted.name, ahead)
+                self._claimed.append((wanted.name, ahead))
 
     def _drop(self, wanted: _Wanted) -> None:
         _dropped(self._cache.path(wanted.name) + ".part", self._mine.pop(wanted.name)[1])

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from .. import errors
 from .atomic_files import locked_now, writing
-from .download_cache import FOLDER_SIZE, DownloadBudget, DownloadCache, file_name
+from .download_cache import FOLDER_SIZE, WAIT, DownloadBudget, DownloadCache, file_name
 from .progress import Progress
 from .remote_access import fsspec_of, normal, remote_file
 from .remote_listings import Known, bucket_objects
@@ -26,7 +26,6 @@ from .signals import deferred
 from .units import many
 
 _S3 = "s3://"  # whose server the core asks; any other is fsspec's
-_WAIT = 0.05  # seconds between looks at what another process downloads
 _TOGETHER = 256  # files that fsspec is asked for at a time
 _SMALL = 1 << 20  # bytes at most in the mean: of larger ones, other lists may use the same
 
@@ -96,8 +95,8 @@ def _kept(url: str, folders: Sequence[str], wanted: list[RemoteObject]) -> str:
     part = path + ".part"
     with contextlib.ExitStack() as claim:
         with deferred():  # else there could be a claim, or a lock below, of which nobody knows
-            cache.claim(name)
-            claim.callback(cache.release, name)
+            cache.claim(name, lasts=True)
+            claim.callback(cache.release, name, lasts=True)
         while not os.path.isdir(path):
             with contextlib.ExitStack() as lock:
                 with deferred():
@@ -105,7 +104,7 @@ def _kept(url: str, folders: Sequence[str], wanted: list[RemoteObject]) -> str:
                         lock.callback(os.close, fd)
                         lock.callback(fcntl.flock, fd, fcntl.LOCK_UN)  # a fork of another thread has it, too
                 if fd is None:
-                    time.sleep(_WAIT)
+                    time.sleep(WAIT)
                     continue
                 with writing(part):
                     if os.path.isdir(path):  # meanwhile: the part is an empty one, made behind it

@@ -19,7 +19,7 @@ from . import tfrecord_operations
 from .arguments import several
 from .braces import braces, index_name
 from .download_cache import DownloadBudget, DownloadCache, kept_name
-from .pieces_here import ComingPieces, PiecesHere
+from .pieces_here import NO_ROOM, ComingPieces, PiecesHere, brought
 from .remote_access import NATIVE, normal, remote_file
 from .remote_files import Downloads
 from .remote_listings import Known, url_files
@@ -36,9 +36,9 @@ from .warn import warn
 
 _AHEAD, _MOST_AHEAD = 2, 16  # pieces that come while one is read: two, and more of small ones
 _BYTES_AHEAD = 64 << 20
-_TURNS = 48  # calls after which a piece is not read any more by a loader's batches on their way
-_SURE = 16  # the last calls, of five batches, which are probably still read
-_TRIES = 3  # to read a piece that was there
+_TURNS = 16  # calls after which a piece is not read any more by a loader's batches on their way
+_SURE = 6  # the last calls, of five batches, which are probably still read
+_TRIES = 3  # to write a piece, and to read one that was there
 _FEW_TURNS = 4  # of who reads at once, such as torch's workers
 _REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
 
@@ -74,12 +74,12 @@ class RemoteShards(TFRecordIndex):
     ) -> None:
         super().__init__(fd, schema, asked)
         self._urls, self._states, self.told, self._budget = urls, states, told, budget
-        self._pieces, self._again = pieces, again
+        self._pieces, self._again, self.cache = pieces, again, DownloadCache(budget)
         self.names = [*map(shown, urls)]
         self._stamps = self._stamps[:1] * len(asked.paths)  # each when it is read
-        self._fit = sum(state["size"] for state in states) <= budget.limit // 2
         self._checked: set[int] = set()  # pieces that are known to have what the indexes say
-        self._here = PiecesHere()
+        self._stays = sum(state["size"] for state in states) <= budget.limit // 2
+        self._here = PiecesHere(self._stays)
 
     @classmethod
     def of(cls, paths: Any, features: Sequence[str], label: str) -> RemoteShards | None:
@@ -129,36 +129,37 @@ class RemoteShards(TFRecordIndex):
         if any(c["kind"] == ("byte" if c["name"] == label else "int") for c in made["columns"]):
             os.close(made["fd"])
             return None  # texts that are numbers, or the reverse: they lie in the shards
-        cache = DownloadCache(budget)
         at = [
-            cache.path(kept_name(urls[shard], states[shard], pieces.span(piece)))
+            os.path.join(budget.folder, kept_name(urls[shard], states[shard], pieces.span(piece)))
             for piece, shard in enumerate(pieces.shards.tolist())
         ]
         options = RecordsOptions(at, [*features], "", None, "tar", label)
         told, again = [*map(content_of, parts)], (cls.of, (urls, features, label))
         return cls(made["fd"], made, options, urls, states, told, budget, pieces, again)
 
-    def fetch(self, samples: npt.NDArray[np.int64], wait: bool = True) -> bool:
-        """Downloads the pieces of samples, and keeps them while batches of theirs are made.
+    def fetch(self, samples: npt.NDArray[np.int64]) -> bool:
+        """Begins to download the pieces of samples: whether they are there. `brought` waits for them.
 
-        Args:
-            wait: until they are there. Else they may be on their way, and what goes wrong is for who waits.
-
-        Returns:
-            Whether they are there.
-
-        Raises:
-            ChangedError: a shard is not the one that was there, or its index is not its own.
-            LimitError: they do not fit into the budget together.
-            GofastError: as of `Downloads.result`.
+        What goes wrong is for who waits.
         """
-        wanted = np.unique(self._pieces.of(samples)).tolist()
-        return self._bring(wanted, wait) if wanted else True
+        wanted, here = self.pieces_of(samples), self.here()
+        with here.lock:  # a third of the time of what follows
+            if here.stays and here.held.keys() >= set(wanted) and here.lent.isdisjoint(wanted):
+                self._asked_for(here, wanted)
+                return True
+        with contextlib.suppress(errors.GofastError), here.used(wanted):
+            return self.bring(wanted, wait=False)
+        return False
+
+    def pieces_of(self, samples: npt.NDArray[np.int64]) -> list[int]:
+        """The pieces that samples lie in."""
+        made: list[int] = np.unique(self._pieces.of(samples)).tolist()
+        return made
 
     def expect(self, samples: npt.NDArray[np.int64]) -> None:
         """An epoch begins, of these samples in their order: their pieces come before they are asked for."""
         pieces = self._pieces.of(samples)
-        here, all_, count = self._of_process(), len(self._pieces.ends), len(pieces)
+        here, all_, count = self.here(), len(self._pieces.ends), len(pieces)
         with here.lock:
             here.first, here.last = np.full(all_, count), np.full(all_, -1)
             here.first[pieces[::-1]] = np.arange(count - 1, -1, -1)  # of several, the last one stays
@@ -180,40 +181,60 @@ class RemoteShards(TFRecordIndex):
         more = f"they are more than half of the limit, {size(self._budget.limit)}"
         return f"{shards} in {pieces} pieces, {len(here)} of them here ({size(kept)}): {more}"
 
-    def _of_process(self) -> PiecesHere:
+    def here(self) -> PiecesHere:
+        """What this process has of the pieces."""
         if self._here.pid != os.getpid():
-            self._here = PiecesHere()
+            self._here = PiecesHere(self._stays)
         return self._here
 
-    def _bring(self, wanted: list[int], wait: bool) -> bool:
-        here = self._of_process()
+    def bytes_of(self, pieces: Sequence[int]) -> int:
+        """The size of pieces."""
+        return sum(map(self._pieces.size, pieces))
+
+    def check(self, pieces: Sequence[int], size: int) -> None:
+        """Raises LimitError where so many bytes, these pieces and others, cannot be there together."""
+        if pieces:
+            url = self._urls[int(self._pieces.shards[pieces[0]])]
+            self.cache.check(url, size, ", or make smaller batches")
+
+    def bring(self, wanted: Sequence[int], wait: bool = True) -> bool:
+        """Downloads pieces that are used: whether they are there.
+
+        Args:
+            wait: until they are. Else they may be on their way.
+
+        Raises:
+            ChangedError: a shard is not the one that was there, or its index is not its own.
+            LimitError, DiskFullError: others use the room.
+            GofastError: as of `Downloads.result`.
+        """
+        here = self.here()
         with here.lock:
+            here.take_back(wanted)
             self._begin(here, [p for p in wanted if p not in here.held and p not in here.coming])
-            these = set(wanted)  # what was begun ahead is held first: else it gives way to the others
-            coming = {piece: one for piece, one in here.coming.items() if piece in these}
+            coming = {piece: here.coming[piece] for piece in wanted if piece in here.coming}
             for one in dict.fromkeys(coming.values()):
                 one.start()  # all at a time
         if not wait and not all(one.downloads.arrived() for one in dict.fromkeys(coming.values())):
             return False
-        try:
-            for piece in coming:
-                self._hold(here, piece, wanted)
-        except errors.GofastError:
-            if wait:
-                raise
+        if not all(self._hold(here, piece, wait) for piece in coming):
             return False
         with here.lock:
-            here.turn += 1
-            for piece in wanted:
-                if piece in here.held:  # else another thread needed its room
-                    here.held[piece] = here.held.pop(piece)[0], here.turn
-            if here.order is not None:
-                begun = (int(here.first[piece]) for piece in wanted if here.last[piece] >= 0)
-                here.newest = max(here.newest, *begun, -1)
-                self._go_on(here, here.order)
-            if not self._fit:
-                self._let_go(here)
-            return True
+            self._asked_for(here, wanted)
+        return True
+
+    def _asked_for(self, here: PiecesHere, wanted: Sequence[int]) -> None:
+        """These were, and are there: the next ones come, and those that are not read any more go."""
+        here.turn += 1
+        for piece in wanted:
+            if piece in here.held:  # else somebody has removed it
+                here.held[piece] = here.held.pop(piece)[0], here.turn
+        if here.order is not None:
+            begun = (int(here.first[piece]) for piece in wanted if here.last[piece] >= 0)
+            here.newest = max(here.newest, *begun, -1)
+            self._go_on(here, here.order)
+        if not here.stays:
+            self._let_go(here)
 
     def _begin(self, here: PiecesHere, pieces: Sequence[int]) -> ComingPieces | None:
         """Pieces come together, once they are started."""
@@ -229,30 +250,46 @@ class RemoteShards(TFRecordIndex):
         known: Known = {normal(self._urls[shard]): self._states[shard] for shard in shards}
         return Downloads(urls, self._budget, here.epoch, known, spans=spans)
 
-    def _hold(self, here: PiecesHere, piece: int, wanted: Sequence[int]) -> None:
-        """Waits for a piece, and sees that it has what the index says."""
+    def _hold(self, here: PiecesHere, piece: int, wait: bool) -> bool:
+        """Sees that a piece has what the index says: whether it is there, for which it may `wait`."""
         while True:
             with here.lock:
                 if piece in here.held:
-                    return
-                coming = here.coming.get(piece) or self._begin(here, [piece])
-            assert coming is not None
-            with coming.lock:
+                    return True
+                coming = here.coming.get(piece)
+                if coming is None and wait:
+                    coming = self._begin(here, [piece])
+            if coming is None or not coming.lock.acquire(blocking=wait):
+                return False  # it failed, or another thread waits for it
+            try:
                 if here.coming.get(piece) is coming:
-                    self._hold_all(here, coming, wanted)
+                    with deferred():
+                        gone = not wait and not coming.downloads.take_back()
+                        if gone:  # somebody has just removed it
+                            coming.downloads.lend()
+                    if gone:
+                        return False
+                    self._hold_all(here, coming)
+            finally:
+                coming.lock.release()
 
-    def _hold_all(self, here: PiecesHere, coming: ComingPieces, wanted: Sequence[int]) -> None:
+    def _hold_all(self, here: PiecesHere, coming: ComingPieces) -> None:
         """Waits for what comes together, for who has its lock. After an error, each comes by itself."""
         each: list[Downloads] = []
+        tries = _TRIES
         try:
             while True:
                 try:
                     paths = coming.downloads.result()
                     break
-                except errors.LimitError:
-                    if not here.give_way(wanted):
+                except NO_ROOM:
+                    if not here.give_way():
                         raise
-                    coming.downloads = self._download(here, coming.pieces)
+                except errors.ReadError as error:
+                    tries -= 1  # somebody may have removed the folder
+                    if not tries or not (error.path or "").startswith(self.cache.folder):
+                        raise
+                coming.downloads = self._download(here, coming.pieces)
             # They are there: from now on each can be let go by itself.
             alone = len(coming.pieces) == 1
             each += (coming.downloads if alone else self._download(here, [p]) for p in coming.pieces)
@@ -262,8 +299,7 @@ class RemoteShards(TFRecordIndex):
                     self._check(piece, path)
             with here.lock, deferred():
                 for piece, one in zip(coming.pieces, each, strict=True):
-                    here.held[piece] = one, here.turn
-                    del here.coming[piece]
+                    here.hold(piece, one)
                 if not alone:
                     coming.downloads.release()
                 each.clear()
@@ -313,6 +349,8 @@ class RemoteShards(TFRecordIndex):
         over = sum(map(self._pieces.size, here.held)) - self._budget.limit // share
         for piece, (download, turn) in [*here.held.items()]:  # the oldest first
             age = here.turn - turn
+            if piece in here.users:
+                continue
             if age <= sure or (age <= turns and over <= 0):
                 break
             over -= self._pieces.size(piece)
@@ -322,15 +360,15 @@ class RemoteShards(TFRecordIndex):
             download.release()
 
     def _on_disk(self, file: int, places: Sequence[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
-        for _ in range(_TRIES):  # somebody may empty the cache, or need the room for another piece
-            self._bring([file], True)
-            with contextlib.suppress(FileNotFoundError, errors.NotFoundError):
-                self._stamps[file] = Stamp.of(os.stat(self.asked.paths[file]))
-                return super()._on_disk(file, places)
-            here = self._of_process()
-            with here.lock, deferred():
-                if file in here.held:
-                    here.held.pop(file)[0].release()
+        for _ in range(_TRIES):  # somebody may empty the cache
+            with brought([(self, [file])]):
+                with contextlib.suppress(FileNotFoundError, errors.NotFoundError):
+                    self._stamps[file] = Stamp.of(os.stat(self.asked.paths[file]))
+                    return super()._on_disk(file, places)
+                here = self.here()
+                with here.lock, deferred():
+                    if file in here.held:
+                        here.held.pop(file)[0].release()
         path = self.asked.paths[file]
         raise errors.NotFoundError(f"{path}: it was removed, {_TRIES} times").at(path=path)
 

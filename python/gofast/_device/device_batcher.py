@@ -139,7 +139,10 @@ class DeviceBatcher(Batcher):
 
     def now(self, rows: torch.Tensor, start: int, stop: int) -> Any:
         """See Batcher."""
-        ticket = self.submit(rows[start:stop], stop - start)
+        asked = rows[start:stop]
+        if self.view.fetches:
+            self.view.fetch(asked)
+        ticket = self.submit(asked, stop - start)
         try:
             return self.take(ticket)
         except BaseException:

@@ -148,7 +148,8 @@ class CompiledDataset:
         before = draws.state()
         while True:
             try:
-                return self._drawn(indices, draws)
+                with self.view.using(indices):
+                    return self._drawn(indices, draws)
             except errors.ChangedError:
                 if not again:
                     raise
@@ -178,7 +179,8 @@ class CompiledDataset:
         if not self.plan.draws:
             return None
         try:
-            return self.view.new_draws(None)(indices)
+            with self.view.using(indices):
+                return self.view.new_draws(None)(indices)
         except Undrawn as undrawn:
             error = undrawn.error
         raise error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from .. import errors
 from .._core import engine
 from .._core.picture_operations import TorchWords
+from .._core.pieces_here import brought
 from .._core.remote_shards import RemoteShards
 from .._loader.batch_source import BatchSource, Parameters, SampleForm, row_index_error
 from .._loader.core_dataset import IntArray, joined
@@ -80,8 +82,18 @@ class PictureBatchSource(BatchSource):
 
     def fetch(self, indices: Sequence[int] | torch.Tensor, wait: bool = True) -> bool:
         """See the base class."""
-        each = [shards.fetch(samples, wait) for shards, samples in self._remote(indices)]
-        return all(each)
+        if all([shards.fetch(samples) for shards, samples in self._remote(indices)]):
+            return True
+        if wait:
+            with self.using(indices):
+                pass
+        return wait
+
+    def using(self, indices: Sequence[int] | torch.Tensor) -> AbstractContextManager[None]:
+        """See the base class."""
+        if not self.fetches:
+            return nullcontext()
+        return brought([(shards, shards.pieces_of(samples)) for shards, samples in self._remote(indices)])
 
     def expect(self, indices: torch.Tensor) -> None:
         """See the base class."""
@@ -223,6 +235,8 @@ class PictureBatchSource(BatchSource):
         seeds = ", ".join(sorted({str(dataset._options.seed) for dataset in self.datasets}))
         epochs = ", ".join(sorted({str(one) for one in (self.epochs if epoch is None else (epoch,))}))
         said, rows = f"stateless: seed {seeds}, epoch {epochs}, and each sample's number", array("q", indices)
+        if self.fetches:
+            self.fetch(rows)
         sizes = picture_draws.find_sizes(self, rows)
         try:
             records = picture_draws.draw(self, rows, sizes, 0, epoch=epoch)

@@ -39,15 +39,11 @@ class DrawnView(Protocol):
 
     needs_size: bool
     draws_python: bool
-    fetches: bool
     torch_words: Sequence[picture_operations.TorchWords]
 
     @property
     def core(self) -> CoreDataset:
         """What the core draws for."""
-
-    def fetch(self, indices: Sequence[int]) -> bool:
-        """Brings the files of samples to this disk."""
 
     def forget(self, indices: Sequence[int]) -> None:
         """Forgets the sizes of these samples' pictures."""
@@ -60,10 +56,11 @@ class DrawnView(Protocol):
 
 
 def find_sizes(view: DrawnView, indices: array[int]) -> array[int]:
-    """Width and height of each picture, where draws depend on them: headers are read, which may take long."""
+    """Width and height of each picture, where draws depend on them: headers are read, which may take long.
+
+    Where the view fetches, the pictures are here.
+    """
     sizes = _no_sizes(view, indices)
-    if view.fetches and view.needs_size:
-        view.fetch(indices)
     _draw(view.core, indices, sizes, DrawRequest(), view)
     return sizes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -93,7 +94,9 @@ class BatchSource:
         has_more: whether there are any; see more.
         lists: a batch of rows is an ordinary list.
         as_made: batches are handed out as the core makes them: `tensor` does nothing else to them.
-        fetches: samples may lie on a server: `fetch` must be called before they are drawn for or made.
+        fetches: samples may lie on a server: `fetch` or `using` must be called before they are drawn for
+            or made.
+        needs_size: what is drawn for a sample depends on its file.
     """
 
     record_words = 0
@@ -102,7 +105,7 @@ class BatchSource:
     lists = False
     columns: Sequence[ExtraColumns] = ()
     has_more = False
-    fetches = False
+    fetches = needs_size = False
     _wired: tuple[CoreDataset, TransferFormat | None] | None = None  # of which core
     _table: StoredTable | None = None
 
@@ -204,6 +207,10 @@ class BatchSource:
         """Brings the files of samples to this disk. Whether they are there: without `wait`, they may be on
         their way."""
         return True
+
+    def using(self, indices: Sequence[int] | torch.Tensor) -> AbstractContextManager[None]:
+        """The files of samples are on this disk, and stay there while the block runs."""
+        return nullcontext()
 
     def expect(self, indices: torch.Tensor) -> None:
         """The samples of an epoch that begins, in their order."""

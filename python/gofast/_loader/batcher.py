@@ -181,15 +181,13 @@ class Batcher:
     def submit(
         self, indices: array[int] | torch.Tensor, batch_size: int, records: array[int] | None = None
     ) -> Ticket:
-        """Starts filling the rows ``indices``, in batches of batch_size.
+        """Starts filling the rows ``indices``, in batches of batch_size. They are here, if the view fetches.
 
         Args:
             indices: ``array('q')`` or int64 tensor [n], contiguous, on the CPU; copied.
             batch_size: rows of a batch; the last may be shorter.
             records: what was drawn for them, where the view draws; copied.
         """
-        if self.view.fetches:
-            self.view.fetch(indices)
         if isinstance(indices, torch.Tensor):
             rows, address = indices.numel(), indices.data_ptr()
         else:
@@ -390,12 +388,19 @@ class Batcher:
         return Batch(view, images, labels, None, replaced, more)
 
     def _fill(
-        self, rows: array[int] | torch.Tensor, address: int, start: int, n: int, drawn: int
+        self,
+        rows: array[int] | torch.Tensor,
+        address: int,
+        start: int,
+        n: int,
+        drawn: int,
+        came: bool = False,
     ) -> tuple[torch.Tensor, torch.Tensor | None, Mapping[int, int] | None, SharedRing | None, int]:
         """Samples rows[start:start + n] and their labels, what stands in for others, and the slot."""
         view, capsule, core = self.view, self._capsule, self._core()
-        if view.fetches:
-            view.fetch(rows[start : start + n])
+        if view.fetches and not came:
+            with view.using(rows[start : start + n]):
+                return self._fill(rows, address, start, n, drawn, came=True)
         labels, slots, memory, ring = self._reserve(core, n, n)
         place, slot = slots.buffer_info()[0], slots[0]
         quiet = 2 if self.counts is None and here() is not process else 0

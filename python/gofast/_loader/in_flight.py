@@ -50,8 +50,8 @@ class Given(NamedTuple):
 
 
 class InFlight:
-    """Pulls on their way. What must be fetched first waits in `pulled`: draws may need a picture's size;
-    or in `drawn` where nothing is drawn; for the next list the caller waits.
+    """Pulls on their way. What must be fetched first waits in `pulled` where draws need a picture's size,
+    else in `drawn`; for the next list the caller waits.
 
     Args:
         fetch: torch's way to a batch or an error, for lists without integers and empty lists.
@@ -122,8 +122,10 @@ class InFlight:
         lane, drawn, flights = self._lane, self.drawn, self.flights
         while drawn:
             pull = drawn[0]
-            if lane.view.fetches and self._comes(pull, wait=not flights):
-                return
+            if lane.view.fetches and not (pull.here or pull.skip):
+                if self._comes(pull, wait=not flights):
+                    return
+                pull.here = True  # it is asked once, and waits for its turn to be submitted
             indices = pull.indices
             samples = 0 if pull.skip else pull.samples
             if samples is None:
@@ -170,10 +172,11 @@ class InFlight:
         assert draw is not None
         if collation is not None and (draw.python or not collation.calm):
             most = min(most, collation.finished + collation.count - self.begun)
-        fetches = self._lane.view.fetches
+        fetches = self._lane.view.fetches and self._lane.view.needs_size
         for _ in range(most):
             pull = self.pulled[0]
-            if fetches and (self.flights or self.drawn) and self._comes(pull, wait=False):
+            drawn = not (pull.skip and draw.early)
+            if fetches and drawn and self._comes(pull, wait=not (self.flights or self.drawn)):
                 return
             pull.before = draw.state()
             try:
@@ -191,7 +194,7 @@ class InFlight:
 
         With `wait` they are there, or the list has the error instead of a batch: later lists are behind it.
         """
-        indices = None if pull.skip or pull.take is not None else pull.indices
+        indices = pull.indices if pull.take is None else None
         try:
             return indices is not None and not self._lane.view.fetch(indices, wait)
         except errors.GofastError as error:
@@ -199,7 +202,8 @@ class InFlight:
             return False
 
     def _draw_for(self, draw: Draws, pull: Pull) -> None:
-        if pull.indices is None or not len(pull.indices) or (pull.skip and draw.early):
+        failed = pull.take is raised  # to come
+        if failed or pull.indices is None or not len(pull.indices) or (pull.skip and draw.early):
             draw.skip()
             return
         pull.indices = pull.as_array()
@@ -254,6 +258,7 @@ class InFlight:
         for pull in reversed([*self.flights, *self.drawn]):
             draw.rewind(pull.before, forgotten)
             pull.take = pull.undrawn = None
+            pull.here = False
             self.pulled.appendleft(pull)
             self.begun -= 1
         self.flights.clear()
@@ -282,6 +287,7 @@ class InFlight:
         for pull in reversed(self.flights):
             self.drawn.appendleft(pull)
         for pull in self.drawn:
+            pull.here = False
             if pull.take is not raised:
                 pull.take = None
         self.flights.clear()

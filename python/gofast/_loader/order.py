@@ -40,6 +40,7 @@ class Pull:
         after: what the worker's generators had after that, if its collate function draws later.
         take, ticket: how the next batch is had: ``take(ticket)``. None until the pull is submitted.
         bytes: of the batches.
+        here: what must be fetched first has come, or there will be an error.
         skip: their batches are not made: they are only drawn for.
     """
 
@@ -51,7 +52,7 @@ class Pull:
     after: Generators | None = None
     take: Any = None
     ticket: Any = None
-    skip = False
+    here = skip = False
 
     def __init__(self, index: Any, indices: Any = None) -> None:
         self.index, self.indices = index, indices

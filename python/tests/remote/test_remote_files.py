@@ -24,8 +24,9 @@ from torchvision.transforms import ToTensor
 import gofast
 import gofast.webdataset as wds
 from gofast import errors
-from gofast._core import atomic_files, download_cache, remote_files
-from gofast._core.download_cache import DownloadBudget, _claims
+from gofast._core import atomic_files, download_cache, download_locks, remote_files
+from gofast._core.download_cache import DownloadBudget
+from gofast._core.download_locks import claims
 from gofast._core.remote_files import Downloads, local_files
 from picture_files import contents
 from records import example, framed
@@ -362,11 +363,11 @@ def test_a_download_that_nobody_wants_ends(web: Served, kept: Path) -> None:
 def test_ctrl_c_at_any_line_releases_all(web: Served, kept: Path) -> None:
     """A lock of which nobody knows would let this process wait for itself for ever."""
     web.put(**{"a.bin": b"1" * 1000})
-    ours = (remote_files.__file__, download_cache.__file__, atomic_files.__file__)
+    ours = {each.__file__ for each in (remote_files, download_cache, download_locks, atomic_files)}
 
     def left() -> list[Any]:
         fds = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
-        return [fd for fd in fds if fd.startswith(str(kept))] + [*_claims]
+        return [fd for fd in fds if fd.startswith(str(kept))] + [*claims]
 
     before = left()
     for nth in itertools.count(step=3):
@@ -400,14 +401,14 @@ def test_ctrl_c_at_any_line_releases_all(web: Served, kept: Path) -> None:
 
 INTERRUPTED = """
 import gc, json, os, sys
-from gofast._core.download_cache import _claims
+from gofast._core.download_locks import claims
 from gofast._core.remote_files import Downloads
 
 url, kept = sys.argv[1:]
 
 def held():
     fds = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
-    return [fd for fd in fds if fd.startswith(kept)], [*_claims], len(os.listdir("/proc/self/task"))
+    return [fd for fd in fds if fd.startswith(kept)], [*claims], len(os.listdir("/proc/self/task"))
 
 Downloads([url + "small.bin"]).result()
 threads = held()[2]
@@ -495,7 +496,7 @@ def test_ctrl_c_at_the_end_closes_no_file_twice(
     with pytest.raises(KeyboardInterrupt):
         downloads.result()
     assert len(closed) == len({*closed}) == 3
-    assert str(kept) not in _claims and files(kept) == [f"{i}.bin" for i in range(3)]
+    assert (str(kept), False) not in claims and files(kept) == [f"{i}.bin" for i in range(3)]
 
 
 def test_where_and_how_much(web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

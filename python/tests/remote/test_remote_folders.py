@@ -26,7 +26,8 @@ import gofast
 from buckets import Bucket, bucket
 from gofast import errors
 from gofast._core import remote_files, remote_folders
-from gofast._core.download_cache import DownloadBudget, DownloadCache, _claims
+from gofast._core.download_cache import DownloadBudget, DownloadCache
+from gofast._core.download_locks import claims
 from gofast._core.remote_files import local_files
 from gofast._core.remote_folders import local_folder
 from image_data import make_folder
@@ -285,7 +286,7 @@ def test_ctrl_c_behind_any_call_releases_all(store: Bucket, kept: Path) -> None:
             local_folder("s3://bkt/train")
         except KeyboardInterrupt:
             for path in kept.glob("*-train"):
-                cache.release(path.name)
+                cache.release(path.name, lasts=True)
             assert left(kept) == before, nth
             shutil.rmtree(kept, ignore_errors=True)
         else:
@@ -298,7 +299,7 @@ def test_ctrl_c_behind_any_call_releases_all(store: Bucket, kept: Path) -> None:
 def left(kept: Path) -> list[str]:
     """What this process holds of the folder of downloads."""
     fds = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
-    return [fd for fd in fds if fd.startswith(str(kept))] + [*_claims]
+    return [fd for fd in fds if fd.startswith(str(kept))] + [*claims]
 
 
 def test_a_picture_that_changes_behind_the_listing(store: Bucket, photos: Path) -> None:

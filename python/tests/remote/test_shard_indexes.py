@@ -25,6 +25,7 @@ from gofast import errors
 from gofast._command import main, shard_writer
 from gofast._core import remote_shards
 from gofast._core.remote_shards import RemoteShards
+from gofast._images.picture_batches import PictureBatchSource
 from image_data import make_folder
 from served import Served, serving
 
@@ -223,7 +224,8 @@ def test_what_is_gone_when_it_is_read_comes_again(
     web: Served, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     want = epoch(gofast.DataLoader(local(out), 8))
-    monkeypatch.setattr(RemoteShards, "fetch", lambda *_: True)  # as if evicted behind it
+    monkeypatch.setattr(PictureBatchSource, "fetch", lambda *_: True)  # as if evicted behind it
+    monkeypatch.setattr(PictureBatchSource, "using", lambda *_: contextlib.nullcontext())
     assert same(epoch(gofast.DataLoader(remote(web, out), 8)), want)
 
 
