@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -42,7 +44,10 @@ var mdsWidths = map[string]map[string]int64{
 type mdsColumn struct {
 	to       *column // nil: nobody asked for it
 	width    int64   // 0: each value has its own
-	told     bool    // samples say how long the value is
+	name     string
+	seen     bool // its values are visited
+	picture  bool // they are pictures, as the shard says
+	told     bool // samples say how long the value is
 	unsigned bool
 }
 
@@ -56,6 +61,7 @@ type mdsFile struct {
 	end     int64 // behind the last one
 	columns []mdsColumn
 	lengths int64 // bytes of the lengths of a sample
+	visit   visit
 }
 
 // mdsColumns fills the columns. All that a shard says of places is checked against it before it is used.
@@ -65,7 +71,11 @@ func (o *Options) mdsColumns(ctx context.Context, f *file) error {
 		return err
 	}
 	defer held.Close()
-	m := mdsFile{form: o.Form, w: window{file: held, path: f.object.Path(), size: f.object.Stamp().Size}}
+	m := mdsFile{form: o.Form, w: window{file: held, path: f.object.Path(), size: f.object.Stamp().Size}, visit: visit{o: o, content: held}}
+	return m.visit.end(ctx, m.samples(ctx, held, f, o))
+}
+
+func (m *mdsFile) samples(ctx context.Context, held io.ReaderAt, f *file, o *Options) error {
 	if err := m.open(ctx, f, o); err != nil {
 		return err
 	}
@@ -101,11 +111,11 @@ func (m *mdsFile) rows(ctx context.Context, f *file, o *Options) error {
 		return m.fail(errs.ErrUnsupported, 0, "it is compressed, and has rows of Arrow: unpack it beside itself, as litData does")
 	}
 	for i, c := range m.columns {
-		if c.to == nil {
+		if c.to == nil && !c.seen {
 			continue
 		}
 		f.records = 0
-		err := o.Rows(ctx, m.w.path, source.Extent{Offset: m.end, Length: m.w.size - rowsTail - m.end}, c.to.name, c.width > 0, func(value *source.Extent) error {
+		err := o.Rows(ctx, m.w.path, source.Extent{Offset: m.end, Length: m.w.size - rowsTail - m.end}, c.name, c.width > 0, func(value *source.Extent) error {
 			if f.records == m.count {
 				return m.fail(errs.ErrDamaged, 0, "it has more rows than %d, which it is said to have", m.count)
 			}
@@ -206,7 +216,9 @@ func (m *mdsFile) leaves(ctx context.Context, text int64) ([]Leaf, *errs.Error) 
 // column adds a column, the next one.
 func (m *mdsFile) column(f *file, leaf Leaf, text int64) *errs.Error {
 	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg", "image:jpeg"
-	c := mdsColumn{to: f.columns.named(leaf.Name), told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u")}
+	c := mdsColumn{name: leaf.Name, to: f.columns.named(leaf.Name), told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u")}
+	c.picture = slices.Contains([]string{"jpeg", "png", "image"}, encoding)
+	c.seen = m.visit.wanted() && (c.picture || encoding == "bytes" || encoding == "file")
 	if len(f.first) < 100 {
 		f.first = append(f.first, leaf.Name)
 	}
@@ -250,7 +262,7 @@ func (m *mdsFile) sample(ctx context.Context, f *file, begin, end int64) *errs.E
 		if length > end-at || c.width > 0 && length != c.width {
 			return m.fail(errs.ErrDamaged, at, "sample %d ends after %d bytes, and a column has %d", f.records, end-at, length)
 		}
-		if c.to != nil {
+		if c.to != nil || c.seen {
 			if err := m.value(ctx, f, c, at, length); err != nil {
 				return err
 			}
@@ -264,6 +276,15 @@ func (m *mdsFile) sample(ctx context.Context, f *file, begin, end int64) *errs.E
 }
 
 func (m *mdsFile) value(ctx context.Context, f *file, c mdsColumn, at, length int64) *errs.Error {
+	if c.seen {
+		name := fmt.Sprintf("sample %d, column %.200q", f.records, c.name)
+		if err := m.visit.see(ctx, Member{Name: name, At: at, Size: length, Picture: c.picture}); err != nil {
+			return unread(err)
+		}
+	}
+	if c.to == nil {
+		return nil
+	}
 	if err := f.columns.take(33); err != nil {
 		return err
 	}
