@@ -11,6 +11,17 @@ func probeFiles(ctx context.Context, _ *task, files []*remote.File) (any, error)
 	return remote.Probe(ctx, files, remote.Options{})
 }
 
+type fetched struct {
+	FD    int              `json:"fd"`
+	Files []remote.Fetched `json:"files"`
+}
+
+// fetchFiles brings small files into memory.
+func fetchFiles(ctx context.Context, t *task, files []*remote.File) (any, error) {
+	fd, found, err := remote.Fetch(ctx, files, remote.Options{Progress: t.progress})
+	return fetched{fd, found}, err
+}
+
 // download brings files to the disk.
 func download(ctx context.Context, t *task, targets []*remote.Target) (any, error) {
 	return nil, remote.Download(ctx, targets, remote.Options{Progress: t.progress})

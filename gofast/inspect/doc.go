@@ -16,6 +16,8 @@ type Options struct {
 	Threads int `json:"threads"` // 0: all that the process may use
 	// Table are the options that tables are opened with.
 	Table load.Options `json:"table"`
+	// Shards are files that cannot be read without what their index.json says.
+	Shards []Shards `json:"shards"`
 	// OneTable says that all tables are files of one.
 	OneTable bool          `json:"one_table"`
 	Limits   limits.Limits `json:"limits"`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,6 +24,8 @@ const (
 	tableKind
 	cacheKind // of pictures
 	tfrecordKind
+	tarKind
+	shardKind
 	hdf5Kind
 )
 
@@ -106,6 +109,8 @@ func kindOf(path string, head []byte) (kind, *format) {
 	switch {
 	case kept.Is(path, head):
 		return cacheKind, nil
+	case tfrecord.IsTar(head) || tarEnding.MatchString(path): // whose first member's name may look like anything
+		return tarKind, nil
 	case f != nil && (f.sure == nil || tableName == ""):
 		return pictureKind, f
 	case tableName != "", formats.Of(head) != "" && !isOtherZip(head):
@@ -120,6 +125,9 @@ func kindOf(path string, head []byte) (kind, *format) {
 		return otherKind, nil
 	}
 }
+
+// tarEnding is how the names of tar files end, of compressed ones too.
+var tarEnding = regexp.MustCompile(`(?i)\.(tar(\.(gz|zst|bz2))?|tgz|tzst|tbz2?)$`)
 
 // isHDF5: the magic may stand behind a block of the user's. h5py says what is wrong with a file that only has the name.
 func isHDF5(path string, head []byte) bool {

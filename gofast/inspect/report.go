@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -18,6 +19,10 @@ type Verification struct {
 	Records  int64   `json:"records"` // files of cache= of pictures
 	// TFRecords are files of tf.train.Example, whose checksums and Examples were looked at.
 	TFRecords int64 `json:"tfrecords"`
+	// Tars are tar files, also compressed ones. Their pictures are among all.
+	Tars int64 `json:"tars"`
+	// Shards are those that an index.json lists. Their pictures, too, are among all.
+	Shards int64 `json:"shards"`
 	// HDF5 are files that are left to the caller, whose library says where their values lie.
 	HDF5   []folder.Name `json:"hdf5"`
 	Others int64         `json:"others"` // files that are none of these: they were not read
@@ -41,8 +46,12 @@ type Problem struct {
 	Reason string      `json:"reason"`
 	// Picture says that Pillow may be asked about it.
 	Picture bool `json:"picture,omitempty"`
+	// Member is a picture in a tar file or another shard, whose content from Offset on has its Bytes.
+	Member folder.Name `json:"member,omitempty"`
+	Offset int64       `json:"offset,omitempty"`
+	Bytes  int64       `json:"bytes,omitempty"`
 
-	file int // its number, by which problems are sorted
+	file int // its number, by which problems are sorted, and then by the offset
 }
 
 // problemOf is an error without its path, which stands beside it.
@@ -58,7 +67,9 @@ func problemOf(file int, path string, err error) Problem {
 }
 
 func inOrder(problems []Problem) []Problem {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return a.file - b.file })
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.Offset, b.Offset))
+	})
 	return problems
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,7 @@ func Verify(ctx context.Context, paths []string, o Options) (report *Verificatio
 	if err != nil {
 		return nil, errs.Ended(err, op)
 	}
-	v := &verifier{files: all, options: &o,
+	v := &verifier{files: all, options: &o, listed: o.listed(),
 		report: &Verification{Files: int64(len(all.list)), HDF5: []folder.Name{}, Damaged: []Problem{}, Unchecked: []Problem{}, Unreadable: all.unreadable}}
 	v.readers.New = func() any { return &reader{verifier: v, decoders: map[string]*picture.Decoder{}} }
 	if err := v.run(ctx); err != nil {
@@ -71,6 +72,8 @@ type verifier struct {
 	lock   sync.Mutex
 	report *Verification
 	large  []large // tables that all threads read together
+	shards []shard
+	listed map[string]shard // those of an index.json, by their paths
 }
 
 // large is a table of one file, or of several.
@@ -118,7 +121,21 @@ func (v *verifier) run(ctx context.Context) error {
 		slices.Sort(of.files) // in their order
 		err = v.table(ctx, of.files, of.bytes, v.options.Threads)
 	}
+	for _, of := range v.shards {
+		if err != nil {
+			break
+		}
+		err = v.shard(ctx, of, v.options.Threads)
+	}
 	return err
+}
+
+// absolute is a path that others may have written otherwise.
+func absolute(path string) string {
+	if made, err := filepath.Abs(path); err == nil {
+		return made
+	}
+	return path
 }
 
 // found notes the verdict on a file.
@@ -128,6 +145,10 @@ func (v *verifier) found(i int, err error, isPicture bool) {
 	}
 	p := problemOf(i, v.list[i], err)
 	p.Picture = isPicture
+	v.note(p, err)
+}
+
+func (v *verifier) note(p Problem, err error) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
 	if isDamage(err) {
@@ -158,10 +179,14 @@ func (r *reader) verify(ctx context.Context, i int) error {
 		return nil
 	}
 	what, format := kindOf(path, head)
+	of, isListed := r.listed[absolute(path)]
+	if isListed {
+		what = shardKind
+	}
 	r.tell(what, path, f.Size())
 	switch {
 	case what == pictureKind:
-		r.found(i, r.picture(f, format, head), true)
+		r.found(i, r.picture(format, head, f.Size(), f.ReadFull), true)
 		r.add(f.Size())
 	case what == tableKind && (r.options.OneTable || f.Size() > smallTable):
 		r.lock.Lock()
@@ -172,6 +197,17 @@ func (r *reader) verify(ctx context.Context, i int) error {
 		r.lock.Unlock()
 	case what == tableKind:
 		return r.table(ctx, []int{i}, f.Size(), 1)
+	case what == tarKind || what == shardKind:
+		if what == tarKind {
+			of = shard{samples: -1, options: tfrecord.Options{Form: tfrecord.Tar, Compression: tfrecord.Pack(head)}}
+		}
+		of.file, of.bytes = i, f.Size()
+		if f.Size() <= smallTable {
+			return r.shard(ctx, of, 1)
+		}
+		r.lock.Lock()
+		r.shards = append(r.shards, of)
+		r.lock.Unlock()
 	case what == cacheKind || what == tfrecordKind:
 		err := error(nil)
 		if what == cacheKind {
@@ -206,6 +242,10 @@ func (v *verifier) tell(what kind, path string, size int64) {
 		v.report.Records++
 	case tfrecordKind:
 		v.report.TFRecords++
+	case tarKind:
+		v.report.Tars++
+	case shardKind:
+		v.report.Shards++
 	case hdf5Kind:
 		v.report.HDF5 = append(v.report.HDF5, folder.Name(path))
 	default:
@@ -213,8 +253,8 @@ func (v *verifier) tell(what kind, path string, size int64) {
 	}
 }
 
-// picture decodes a picture whole.
-func (r *reader) picture(f *source.File, format *format, head []byte) error {
+// picture decodes a picture whole, of so many bytes.
+func (r *reader) picture(format *format, head []byte, size int64, read func(p []byte, offset int64) error) error {
 	if format == nil {
 		return notAPicture(head)
 	}
@@ -222,14 +262,14 @@ func (r *reader) picture(f *source.File, format *format, head []byte) error {
 	if !here {
 		return errs.New(errs.ErrUnsupported, format.name, "Pillow decodes this format")
 	}
-	if f.Size() > mostFileBytes {
+	if size > mostFileBytes {
 		return errs.New(errs.ErrLimit, format.name, "the file is larger than 1 GiB: Pillow decodes it")
 	}
-	if int64(cap(r.file)) < f.Size() {
-		r.file = make([]byte, f.Size()+f.Size()/4)
+	if int64(cap(r.file)) < size {
+		r.file = make([]byte, size+size/4)
 	}
-	whole := r.file[:f.Size()]
-	if err := f.ReadFull(whole, 0); err != nil {
+	whole := r.file[:size]
+	if err := read(whole, 0); err != nil {
 		return err
 	}
 	d := r.decoders[format.name]

@@ -52,11 +52,14 @@ func UnpackedSize(f *File, c Compression) int64 {
 	if c == Gzip {
 		var last [4]byte
 		if f.ReadFull(last[:], max(f.Size()-4, 0)) == nil {
-			size = max(int64(binary.LittleEndian.Uint32(last[:])), f.Size())
+			size = max(min(int64(binary.LittleEndian.Uint32(last[:])), mostDeflated*f.Size()), f.Size())
 		}
 	}
 	return size
 }
+
+// mostDeflated is what a byte of gzip holds at most.
+const mostDeflated = 1032
 
 // maxWindow is the most history that a zstd frame may ask for. By default,
 // `zstd --long` writes at most 128 MiB.

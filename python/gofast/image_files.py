@@ -17,7 +17,7 @@ from ._core.numbers import DType
 from ._core.patterns import Paths, is_pattern
 from ._core.picture_operations import Scan
 from ._core.tfrecord_index import TFRecordIndex
-from ._images.bad_samples import OnError
+from ._images.bad_samples import OnError, known_policy
 from ._images.file_index import Files
 from ._images.listing import Listing
 from ._images.matched_labels import matched, numbers
@@ -303,8 +303,10 @@ class ImageFiles(VisionDataset):
 
         Args:
             paths: of files, a pattern such as ``"train-*.tar"`` or ``"train-{000..146}.tar"``, or a list of
-                these. They are not compressed. Those on a server that have the indexes of ``gofast shard``
-                beside them are downloaded when a sample of theirs is needed, others at once.
+                these. Those that are compressed (gzip, zstd, bzip2) are unpacked at once, into the folder of
+                :func:`gofast.downloads.keep`, once for all processes, and stay there within its limit. Those
+                on a server that have the indexes of ``gofast shard`` beside them are downloaded when a sample
+                of theirs is needed, others at once.
             image: the suffixes of pictures. Each sample must have one; of several, the first counts.
             label: a suffix, or None: no labels. ``"txt"`` and its kin are text, ``"json"`` is what json makes
                 of it, and ``"json:a.b"`` one value in it. Any other is a whole number. A list of suffixes
@@ -312,23 +314,25 @@ class ImageFiles(VisionDataset):
             transform: called with a PIL image of mode RGB.
             target_transform: called with the label.
             options: as of :meth:`gofast.TFRecordDataset.images`. With any ``on_error`` but ``"raise"``, a
-                damaged file is a warning, and its samples before the damage are taken.
+                damaged file is a warning, and its samples before the damage are taken, unless it is
+                compressed.
 
         Raises:
             gofast.errors.DamagedError: a file is not whole, or a sample has two members of one suffix, or
                 something stands behind an archive's end, which webdataset would not read.
-            gofast.errors.UnsupportedError: a member is sparse, or a file compressed.
+            gofast.errors.UnsupportedError: a member is sparse.
             gofast.errors.SchemaError: no sample has the suffix, or a label is not what its suffix says.
             gofast.errors.MissingValueError: a sample has no picture, or no label.
             gofast.errors.ChangedError, gofast.errors.LimitError: at indexing, a shard on a server is not that
-                of its index, or the shards of a batch do not fit into the downloads' limit.
+                of its index, or the shards of a batch do not fit into the downloads' limit; and when it is
+                opened, compressed files unpack to more than that.
             gofast.errors.NotFoundError, gofast.errors.OptionError: as of ``images``.
 
         Example:
             >>> train = gofast.ImageFiles.from_tar("train-*.tar", transform=T.ToTensor())
             >>> image, label = train[0]
         """
-        partial = options.get("on_error", "raise") != "raise"
+        partial = known_policy(options.get("on_error", "raise")) != "raise"
         listing, names = listing_of_tar(paths, image, label, partial)
         made = cls._of_records(listing, label is not None, transform, target_transform, options)
         if names is not None:

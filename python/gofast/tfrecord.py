@@ -13,9 +13,10 @@ from torch.utils.data import Dataset
 
 from . import errors
 from ._core.arguments import checked
+from ._core.indexed_records import Column
 from ._core.patterns import Paths
 from ._core.reason import Reason
-from ._core.tfrecord_index import Column, TFRecordIndex
+from ._core.tfrecord_index import TFRecordIndex
 from ._core.units import many
 from ._images.record_files import listing_of
 from ._loader.batch_source import check_callable, row_index_error

@@ -49,7 +49,8 @@ def verify(path: Path | Sequence[Path], **options: Any) -> None:
     if isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
         if sets := sets_in(path):
             found = command_operations.verify_files(
-                {"paths": sets, "threads": threads, "table": table, "one_table": False}, _said(path)
+                {"paths": sets, "shards": [], "threads": threads, "table": table, "one_table": False},
+                _said(path),
             )
             for one in found["damaged"]:
                 raise errors.DamagedError(one["reason"]).at(path=one["path"])

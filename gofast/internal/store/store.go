@@ -154,15 +154,12 @@ func (a *Artefact) Open(ctx context.Context) (r *Record, err error) {
 
 // mapped maps an open file and checks its head.
 func (a *Artefact) mapped(ctx context.Context, file *os.File) (r *Record, err error) {
-	bad := func(what string) (*Record, error) {
-		return nil, a.fail(errs.ErrDamaged, "not a complete %s of this version of gofast (%s): delete it, or let it be built again", a.Kind, what)
-	}
 	info, err := file.Stat()
 	if err != nil {
 		return nil, a.fail(errs.ErrRead, "cannot stat the %s", a.Kind).Because(err)
 	}
 	if !info.Mode().IsRegular() || info.Size() < HeadBytes || info.Size() > math.MaxInt {
-		return bad("too short, or no file")
+		return nil, a.incomplete("too short, or no file")
 	}
 	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
@@ -174,19 +171,39 @@ func (a *Artefact) mapped(ctx context.Context, file *os.File) (r *Record, err er
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	has, own := bytes.Clone(data[:HeadBytes]), *a
-	if _, err := hex.Decode(own.Of[:], has[nameAt:nameAt+2*sha256.Size224]); err != nil {
-		return bad("it does not say what it was made of")
-	}
-	switch should, err := own.head(ctx, data[HeadBytes:]); {
+	switch of, err := a.Check(ctx, data); {
 	case err != nil:
 		return nil, err
-	case !bytes.Equal(has, should):
-		return bad("another version, or a checksum that differs")
-	case own.Of != a.Of:
-		return nil, a.fail(errs.ErrChanged, "the %s was made with other options", a.Kind)
+	case of != a.Of:
+		return nil, a.Other()
 	}
 	return &Record{data, file}, nil
+}
+
+// Check says what an artefact of this kind and version was made of, whose bytes these are, from its head on. ErrDamaged: they
+// are not whole, or of another one.
+func (a *Artefact) Check(ctx context.Context, data []byte) (of [sha256.Size224]byte, err error) {
+	if int64(len(data)) < HeadBytes {
+		return of, a.incomplete("too short, or no file")
+	}
+	has, own := bytes.Clone(data[:HeadBytes]), *a
+	if _, err := hex.Decode(own.Of[:], has[nameAt:nameAt+2*sha256.Size224]); err != nil {
+		return of, a.incomplete("it does not say what it was made of")
+	}
+	should, err := own.head(ctx, data[HeadBytes:])
+	if err == nil && !bytes.Equal(has, should) {
+		err = a.incomplete("another version, or a checksum that differs")
+	}
+	return own.Of, err
+}
+
+// Other is the error of an artefact that was made of something else.
+func (a *Artefact) Other() error {
+	return a.fail(errs.ErrChanged, "the %s was made with other options", a.Kind)
+}
+
+func (a *Artefact) incomplete(what string) error {
+	return a.fail(errs.ErrDamaged, "not a complete %s of this version of gofast (%s): delete it, or let it be built again", a.Kind, what)
 }
 
 // Is says whether a file begins as an artefact of this kind does, or is empty. It may be one that is not whole.

@@ -76,7 +76,7 @@ var transport = &http.Transport{
 	DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 	TLSHandshakeTimeout: 10 * time.Second,
 	TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{}, // a connection each, not HTTP/2's one
-	MaxIdleConnsPerHost: inSmall,
+	MaxIdleConnsPerHost: 2 * inSmall,                                            // shards are probed while their indexes come
 	IdleConnTimeout:     30 * time.Second,
 	DisableCompression:  true,
 	ReadBufferSize:      64 << 10,

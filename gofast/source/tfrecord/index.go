@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"io"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -45,19 +46,14 @@ type Options struct {
 	// Rows does so in a part of a file of LitData, which is an Arrow file, of a Leaf's path. If numbers are asked for, values are
 	// those of 8 bytes.
 	Rows func(ctx context.Context, path string, part source.Extent, column []string, numbers bool, visit func(value *source.Extent) error) error `json:"-"`
+	// Members visits what is in a Tar, MDS or LitData, some at a time, in their order and also before damage; may be nil.
+	Members func(ctx context.Context, content io.ReaderAt, members []Member) error `json:"-"`
 	// Progress is called with bytes that were read, and all of them, from any goroutine; may be nil.
 	Progress func(done, total int64) `json:"-"`
 
 	now    func() time.Time // tests use another clock than the system's
 	memory *budget          // what is left of Memory
 	before *atomic.Int64    // records of the Tar that was read last
-}
-
-// Shard is what an index is found by that lies beside its file, on any machine, or is kept of a file on a server. Without a
-// path, it is only opened.
-type Shard struct {
-	Size int64  `json:"size"`
-	Tag  string `json:"tag"` // the ETag of a bucket's object; "": of a file, or of any server's
 }
 
 // racy is a safe distance. A file's times show its state only if its last change is at least so old: file systems count
@@ -98,9 +94,6 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	if schema, err = parse(r.Data); err != nil {
 		return -1, Schema{}, err
 	}
-	if o.Shard != nil && (len(schema.Files) != 1 || schema.Files[0].Stamp.Size != o.Shard.Size) {
-		return -1, Schema{}, fail(errs.ErrDamaged, "the index is not that of one file of %d bytes", o.Shard.Size).At(path)
-	}
 	schema.Reused, schema.Kept = reused, true
 	fd, err = store.Keep(r.File)
 	return fd, schema, err
@@ -108,11 +101,24 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 
 // Verify reads the files as Build does, and keeps nothing.
 func Verify(ctx context.Context, o Options) error {
-	fd, _, err := Build(ctx, o, "")
-	if err == nil {
-		err = unix.Close(fd)
-	}
+	_, err := Count(ctx, o)
 	return err
+}
+
+// Count does the same, and says how many records there are.
+func Count(ctx context.Context, o Options) (records int64, err error) {
+	fd, schema, err := Build(ctx, o, "")
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range schema.Files {
+		records += f.Records
+	}
+	return records, unix.Close(fd)
+}
+
+func artefact(path string) *store.Artefact {
+	return &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path}
 }
 
 // kept is the index file at a path, and whether it was there.
@@ -128,18 +134,18 @@ func (o *Options) kept(ctx context.Context, objects []source.Object, path string
 		Partial         bool
 		Leaves          []Leaf
 	}{o.Paths, o.Features, stamps, o.Form, o.Label, o.Partial, o.Leaves})
-	if o.Shard != nil {
-		of, err = json.Marshal(o.Shard)
-	}
 	if err != nil {
 		return nil, false, err
 	}
-	a := &store.Artefact{Op: op, Kind: "tfrecord", Version: Version, Path: path, Of: sha256.Sum224(of)}
+	a := artefact(path)
+	if a.Of = sha256.Sum224(of); o.Shard != nil {
+		a.Of = o.Shard.of()
+	}
 	there := func() bool { // or made while we waited
 		r, err = a.Open(ctx)
 		return err == nil || errors.Is(err, errs.ErrCanceled)
 	}
-	if there() || len(o.Paths) == 0 {
+	if there() {
 		return r, true, err
 	}
 	if errors.Is(err, errs.ErrDamaged) && !a.Is() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -43,7 +45,10 @@ var mdsWidths = map[string]map[string]int64{
 type mdsColumn struct {
 	to       *column // nil: nobody asked for it
 	path     []string
+	name     string
 	width    int64 // 0: each value has its own
+	seen     bool  // its values are visited
+	picture  bool  // they are pictures, as the shard says
 	told     bool  // samples say how long the value is
 	unsigned bool
 	pixels   bool // a picture without a file format
@@ -59,6 +64,7 @@ type mdsFile struct {
 	end     int64 // behind the last one
 	columns []mdsColumn
 	lengths int64 // bytes of the lengths of a sample
+	visit   visit
 }
 
 // mdsColumns fills the columns. All that a shard says of places is checked against it before it is used.
@@ -68,7 +74,11 @@ func (o *Options) mdsColumns(ctx context.Context, f *file) error {
 		return err
 	}
 	defer held.Close()
-	m := mdsFile{form: o.Form, w: window{file: held, path: f.object.Path(), size: f.object.Stamp().Size}}
+	m := mdsFile{form: o.Form, w: window{file: held, path: f.object.Path(), size: f.object.Stamp().Size}, visit: visit{o: o, content: held}}
+	return m.visit.end(ctx, m.samples(ctx, held, f, o))
+}
+
+func (m *mdsFile) samples(ctx context.Context, held io.ReaderAt, f *file, o *Options) error {
 	if err := m.open(ctx, f, o); err != nil {
 		return err
 	}
@@ -104,7 +114,7 @@ func (m *mdsFile) rows(ctx context.Context, f *file, o *Options) error {
 		return m.fail(errs.ErrUnsupported, 0, "it is compressed, and has rows of Arrow: unpack it beside itself, as litData does")
 	}
 	for i, c := range m.columns {
-		if c.to == nil {
+		if c.to == nil && !c.seen {
 			continue
 		}
 		f.records = 0
@@ -212,7 +222,9 @@ func (m *mdsFile) leaves(ctx context.Context, text int64) ([]Leaf, *errs.Error) 
 // column adds a column, the next one.
 func (m *mdsFile) column(f *file, leaf Leaf, text int64) *errs.Error {
 	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg", "image:jpeg"
-	c := mdsColumn{to: f.columns.named(leaf.Name), path: leaf.Path, told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u"), pixels: encoding == "pil"}
+	c := mdsColumn{name: leaf.Name, path: leaf.Path, to: f.columns.named(leaf.Name), told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u"), pixels: encoding == "pil"}
+	c.picture = slices.Contains([]string{"jpeg", "png", "image"}, encoding)
+	c.seen = m.visit.wanted() && (c.picture || encoding == "bytes" || encoding == "file")
 	if len(f.first) < 100 {
 		f.first = append(f.first, leaf.Name)
 	}
@@ -256,7 +268,7 @@ func (m *mdsFile) sample(ctx context.Context, f *file, begin, end int64) *errs.E
 		if length > end-at || c.width > 0 && length != c.width {
 			return m.fail(errs.ErrDamaged, at, "sample %d ends after %d bytes, and a column has %d", f.records, end-at, length)
 		}
-		if c.to != nil {
+		if c.to != nil || c.seen {
 			if err := m.value(ctx, f, c, at, length); err != nil {
 				return err
 			}
@@ -270,6 +282,15 @@ func (m *mdsFile) sample(ctx context.Context, f *file, begin, end int64) *errs.E
 }
 
 func (m *mdsFile) value(ctx context.Context, f *file, c mdsColumn, at, length int64) *errs.Error {
+	if c.seen {
+		name := fmt.Sprintf("sample %d, column %.200q", f.records, c.name)
+		if err := m.visit.see(ctx, Member{Name: name, At: at, Size: length, Picture: c.picture}); err != nil {
+			return unread(err)
+		}
+	}
+	if c.to == nil {
+		return nil
+	}
 	if err := f.columns.take(33); err != nil {
 		return err
 	}

@@ -58,20 +58,31 @@ func (o *Options) tarColumns(ctx context.Context, f *file) error {
 		c.expect(min(o.before.Load(), t.w.size/(2*tarBlock)), c.name == o.Label)
 	}
 	defer func() { o.before.Store(f.records) }()
+	v := visit{o: o, content: held}
+	return v.end(ctx, o.tarRecords(ctx, f, &t, &g, asked, &v))
+}
+
+// tarRecords reads the headers.
+func (o *Options) tarRecords(ctx context.Context, f *file, t *tarFile, g *group, asked map[string]bool, v *visit) error {
 	for wrong := (*errs.Error)(nil); ; {
 		m, err := t.next(ctx)
 		if err == nil && m != nil {
-			err = o.tarMember(ctx, f, &t, &g, asked, m)
+			if m.regular && v.wanted() {
+				if failed := v.see(ctx, Member{Name: string(m.name), At: m.at, Size: m.size, Sparse: m.sparse}); failed != nil {
+					return failed
+				}
+			}
+			err = o.tarMember(ctx, f, t, g, asked, m)
 		}
 		if wrong = err; wrong == nil && m == nil {
-			wrong = o.tarRecord(ctx, f, &t, &g)
+			wrong = o.tarRecord(ctx, f, t, g)
 		} else if wrong == nil {
 			continue
 		}
 		if wrong != nil && o.Partial && errors.Is(wrong, errs.ErrDamaged) {
 			f.damage = wrong.Error()
 			if wrong = nil; g.whole(f.columns) {
-				wrong = o.tarRecord(ctx, f, &t, &g)
+				wrong = o.tarRecord(ctx, f, t, g)
 			}
 		}
 		if wrong != nil {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -57,26 +59,16 @@ func TestShardIndexTravels(t *testing.T) {
 	if err := os.WriteFile(shard, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := func(size int64, tag string, paths ...string) (Schema, error) {
-		o := Options{Paths: paths, Form: Tar, Label: "cls", Threads: 1, Shard: &Shard{Size: size, Tag: tag}}
-		fd, schema, err := Build(t.Context(), o, index)
-		if err == nil {
-			err = unix.Close(fd)
-		}
-		return schema, err
-	}
 	size := int64(len(content))
-	if _, err := build(size, "x"); !errors.Is(err, errs.ErrNotFound) {
-		t.Fatal(err)
-	}
-	made, err := build(size, "x", shard)
+	o := Options{Paths: []string{shard}, Form: Tar, Label: "cls", Threads: 1, Shard: &Shard{Size: size, Tag: "x"}}
+	fd, made, err := Build(t.Context(), o, index)
 	if err != nil || !made.Kept {
 		t.Fatal(made, err)
 	}
-	if err := os.Remove(shard); err != nil {
+	if err := errors.Join(unix.Close(fd), os.Remove(shard)); err != nil {
 		t.Fatal(err)
 	}
-	found, err := build(size, "x")
+	found, err := indexesIn(t, index, Shard{size, "x"})
 	if err != nil || !found.Reused {
 		t.Fatal(found, err)
 	}
@@ -87,10 +79,87 @@ func TestShardIndexTravels(t *testing.T) {
 	same(t, kinds, map[string]Kind{"jpg": Bytes, "png": Bytes, "cls": Ints})
 	same(t, found.Files[0].Stamp, source.Stamp{Size: size})
 	for _, other := range []Shard{{size, "y"}, {size + 512, "x"}, {size, ""}} {
-		if _, err := build(other.Size, other.Tag); !errors.Is(err, errs.ErrChanged) {
+		if _, err := indexesIn(t, index, other); !errors.Is(err, errs.ErrChanged) {
 			t.Errorf("%v: %v", other, err)
 		}
 	}
+	whole, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(whole) {
+		if err := os.WriteFile(index, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := indexesIn(t, index, Shard{size, "x"}); !errors.Is(err, errs.ErrDamaged) {
+			t.Errorf("the first %d bytes: %v", n, err)
+		}
+	}
+}
+
+// An index may lie anywhere in a file of several, and each is looked for within the file alone.
+func TestIndexesLieInOneFile(t *testing.T) {
+	dir := t.TempDir()
+	var all []byte
+	var indexes []ShardIndex
+	for i := range 5 {
+		content := tarOf(t, "a.jpg", strings.Repeat("x", 600*i), "a.cls", strconv.Itoa(i))
+		shard, index := filepath.Join(dir, "a.tar"), filepath.Join(dir, strconv.Itoa(i))
+		if err := os.WriteFile(shard, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		own := Shard{Size: int64(len(content))}
+		fd, _, err := Build(t.Context(), Options{Paths: []string{shard}, Form: Tar, Label: "cls", Threads: 1, Shard: &own}, index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(fd)
+		data, err := os.ReadFile(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, make([]byte, 8)...)
+		indexes = append(indexes, ShardIndex{Name: index, At: int64(len(all)), Bytes: int64(len(data)), Shard: Shard{own.Size, "any"}})
+		all = append(all, data...)
+	}
+	file, err := os.Create(filepath.Join(dir, "all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(all); err != nil {
+		t.Fatal(err)
+	}
+	schemas, err := Indexes(t.Context(), int(file.Fd()), 2, indexes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range schemas {
+		same(t, s.Files[0].Stamp.Size, indexes[i].Shard.Size)
+	}
+	indexes[2].Bytes = int64(len(all))
+	if _, err := Indexes(t.Context(), int(file.Fd()), 2, indexes); !errors.Is(err, errs.ErrConfig) {
+		t.Error(err)
+	}
+}
+
+// indexesIn is the only index of a file.
+func indexesIn(t *testing.T, path string, shard Shard) (s Schema, err error) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Indexes(t.Context(), int(file.Fd()), 1, []ShardIndex{{Name: path, Bytes: info.Size(), Shard: shard}})
+	if err != nil {
+		return s, err
+	}
+	return found[0], nil
 }
 
 func TestMemberIsWebdatasets(t *testing.T) {

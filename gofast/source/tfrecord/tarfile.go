@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
-	"github.com/gofast-org/gofast/gofast/source"
 )
 
 const (
@@ -108,15 +107,6 @@ func (t *tarFile) head(ctx context.Context, needed bool) ([]byte, *errs.Error) {
 	if left == 0 && t.at > 0 && !needed {
 		return nil, nil // no end marker: Python's tarfile and others take it so
 	}
-	if t.at == 0 {
-		start, err := t.bytes(ctx, 0, min(left, 8), "a header")
-		if err != nil {
-			return nil, err
-		}
-		if c := source.CompressionOf(start); c != source.Plain {
-			return nil, t.fail(errs.ErrUnsupported, 0, "the file is compressed with %s: unpack it, or read it with gofast.webdataset", c)
-		}
-	}
 	if left < tarBlock {
 		return nil, t.fail(errs.ErrDamaged, t.at, "the file ends within a header, after %d of %d bytes", left, tarBlock)
 	}
@@ -136,8 +126,7 @@ func (t *tarFile) head(ctx context.Context, needed bool) ([]byte, *errs.Error) {
 		}
 		return nil, t.rest(ctx)
 	}
-	sum += 8*' ' - sumOf(head[148:156]) // which count as spaces
-	if told := tarNumber(head[148:156]); told != sum && told != signedSum(head) {
+	if !hasSum(head, sum) {
 		return nil, t.fail(errs.ErrDamaged, t.at, "the checksum of a header differs")
 	}
 	t.size = tarNumber(head[124:136])
@@ -154,6 +143,23 @@ func (t *tarFile) head(ctx context.Context, needed bool) ([]byte, *errs.Error) {
 		return nil, t.fail(errs.ErrDamaged, t.at, "a sparse member's map is no numbers")
 	}
 	return head, nil
+}
+
+// hasSum says whether a header has its checksum. The sum is that of its bytes.
+func hasSum(head []byte, sum int64) bool {
+	sum += 8*' ' - sumOf(head[148:156]) // which count as spaces
+	told := tarNumber(head[148:156])
+	return told == sum || told == signedSum(head)
+}
+
+// IsTar says whether a file begins with a tar file's header. The first member's name may look like anything, such as what a
+// compressed file begins with.
+func IsTar(head []byte) bool {
+	if len(head) < tarBlock {
+		return false
+	}
+	sum := sumOf(head[:tarBlock])
+	return sum != 0 && hasSum(head[:tarBlock], sum)
 }
 
 // rest looks behind the end of the archive, where nothing may stand: readers would not see it.

@@ -32,6 +32,8 @@ def _verified(found: Verification) -> Iterator[str]:
         f"{many(found['pictures'], 'picture')}, {many(found['tables'], 'table')}, "
         + f"{many(found['records'], 'file')} of cache= of pictures, " * bool(found["records"])
         + f"{many(found['tfrecords'], 'TFRecord file')}, " * bool(found["tfrecords"])
+        + f"{many(found['tars'], 'tar file')}, " * bool(found["tars"])
+        + f"{many(found['shards'], 'shard')} of MDS or litData, " * bool(found["shards"])
         + f"{many(len(found['hdf5']), 'HDF5 file')}, " * bool(found["hdf5"])
         + f"{found['others']} of other kinds"
         + ", which were not read" * bool(found["others"])

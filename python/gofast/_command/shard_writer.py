@@ -116,7 +116,7 @@ def _verify(plan: ShardPlan, form: Form, paths: list[str], names: ShardNames) ->
                     raise errors.DamagedError(said).at(path=path)
                 progress.update((first + at) / len(plan.order))
             for index in names.reading([index_name(path)] if names.has_indexes else []):
-                there = read_index(index, os.path.getsize(local), names.tag(path))
+                there = read_index(index, {"size": os.path.getsize(local), "tag": names.tag(path)})
                 if content_of(there) != content_of(index_of(local)):
                     name = index_name(path)
                     raise errors.DamagedError(f"{name}: it is not the index of {path}").at(path=name)

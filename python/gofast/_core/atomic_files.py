@@ -68,3 +68,13 @@ def locked_now(part: str, create: int = os.O_CREAT) -> int | None:
         raise
     os.close(fd)
     return None
+
+
+def dropped(part: str, fd: int) -> None:
+    """Removes a part that is locked by a descriptor, unless it has got its name."""
+    try:
+        if os.path.samestat(os.fstat(fd), os.lstat(part)):
+            os.unlink(part)
+    except OSError:
+        pass
+    os.close(fd)

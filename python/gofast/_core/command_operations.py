@@ -6,12 +6,25 @@ from typing import TypedDict
 
 from .operation import Call, Nothing, Task
 from .table_operations import Options
+from .tfrecord_operations import Leaf
+
+
+class ListedShards(TypedDict):
+    """Shards of MDS or litData that an index.json lists; see inspect.Shards."""
+
+    form: str
+    paths: list[str]
+    samples: list[int]
+    leaves: list[Leaf]
+    compression: str
+    unpacked: list[int]
 
 
 class Verifying(TypedDict):
     """Files, folders and globs to read, and the options that tables are opened with; see inspect.Options."""
 
     paths: list[str]
+    shards: list[ListedShards]
     threads: int
     table: Options
     one_table: bool
@@ -19,6 +32,9 @@ class Verifying(TypedDict):
 
 class _Pictured(TypedDict, total=False):
     picture: bool
+    member: str
+    offset: int
+    bytes: int
 
 
 class Problem(_Pictured):
@@ -43,6 +59,8 @@ class Verification(_OptionalFindings):
     tables: int
     records: int
     tfrecords: int
+    tars: int
+    shards: int
     hdf5: list[str]
     others: int
     damaged: list[Problem]

@@ -2,6 +2,7 @@
 
 Locks say who uses what: `download_locks`.
 What their file contains are times: when files whose names begin alike were last closed by who read them.
+Behind these stands how many bytes all files have at most: whoever makes room need not look at thousands.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import errno
 import fcntl
 import hashlib
 import json
+import math
 import os
 import random
 import re
 import shutil
 import stat
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -155,8 +158,15 @@ class DownloadCache:
             LimitError: what is in use leaves too little for the first.
             DiskFullError: the disk has no room for it.
         """
+        allocate = allocate or _allocated
         with locks(self.folder) as lock, contextlib.ExitStack() as held:
             locking(lock, fcntl.F_WRLCK, ROOM, wait=True)
+            most = _told(lock) + sum(size - os.fstat(fd).st_size for _, fd, size in asked)
+            if most <= self.limit:
+                _tell(lock, most)
+                if all(allocate(fd, size) is None for _, fd, size in asked):
+                    return len(asked)
+            os.ftruncate(lock, 8 * _USES)  # who ends before the end of this has told nobody what was added
             with writing(self.folder, "the folder of downloads"):  # which somebody may have removed
                 every = [*os.scandir(self.folder)]
             left = [entry for entry in every if _NAME.match(entry.name) and not entry.is_symlink()]
@@ -164,6 +174,7 @@ class DownloadCache:
             times = os.pread(lock, 8 * _USES, 0).ljust(8 * _USES, b"\0")
             coming = {one.name for one in left if _SINCE <= _time(times, one.name) < epoch}
             there = sum(map(_size, left))
+            held.callback(lambda: _tell(lock, there))
             left.sort(key=lambda one: one.name in coming)
             del left[len(left) - len(coming) if ahead else len(left) :]
             unused = self._unused(lock, held, left, ahead)
@@ -176,7 +187,7 @@ class DownloadCache:
                     said = f"{shown(url)}: its {exact(size)} do not fit beside what is in use"
                     raise self._too_much(said, over).at(path=shown(url))
                 there = self.limit + over
-                while (full := (allocate or _allocated)(fd, size)) is not None:
+                while (full := allocate(fd, size)) is not None:
                     disk = os.statvfs(self.folder)
                     more = max(size - disk.f_bavail * disk.f_frsize, 1)
                     gone = _removed(unused, more) if full.errno in (errno.ENOSPC, errno.EDQUOT) else 0
@@ -260,6 +271,17 @@ class DownloadCache:
                     ).at(path=self.folder)
                 time.sleep(WAIT)
             yield
+
+
+def _told(lock: int) -> float:
+    """How many bytes the files of a folder have at most; infinity where nobody has counted them."""
+    told = os.pread(lock, 8, 8 * _USES)
+    return int.from_bytes(told, sys.byteorder) if len(told) == 8 else math.inf
+
+
+def _tell(lock: int, size: float) -> None:
+    with contextlib.suppress(OSError):  # a full disk: the next one counts
+        os.pwrite(lock, int(size).to_bytes(8, sys.byteorder), 8 * _USES)
 
 
 def _removed(unused: Iterator[os.DirEntry[str]], needed: int) -> int:

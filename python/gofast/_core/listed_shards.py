@@ -15,13 +15,14 @@ from .. import errors
 from . import tfrecord_operations
 from .cache_folder import own_index
 from .download_cache import DownloadBudget, DownloadCache, kept_name
+from .indexed_records import IndexedRecords
 from .mds_shards import Shards
 from .progress import Progress
-from .remote_access import NATIVE, normal, remote_file
+from .remote_access import NATIVE, normal, remote_files
 from .remote_files import Downloads
 from .remote_operations import RemoteState, probe
 from .remote_shards import RemoteShards
-from .shard_index import content_of, joined
+from .shard_index import content_of, joined, read_index
 from .shard_pieces import ShardPieces
 from .shown_urls import shown
 from .tfrecord_index import RecordsOptions, TFRecordIndex
@@ -45,7 +46,7 @@ def listed_shards(shards: Shards, features: Sequence[str]) -> RemoteShards | Non
     urls, names = [*map(normal, shards.paths)], list(dict.fromkeys(features))
     if shards.compression or not urls[0].startswith(NATIVE) or any(";" in name for name in names):
         return None
-    states = probe([remote_file(url) for url in urls], f"looking at {many(len(urls), 'file')}")
+    states = probe(remote_files(urls), f"looking at {many(len(urls), 'file')}")
     if not all(state["tag"] or state["modified"] for state in states):
         return None
     budget = DownloadBudget.of()
@@ -67,22 +68,22 @@ def listed_shards(shards: Shards, features: Sequence[str]) -> RemoteShards | Non
 
 def _indexes(
     urls: Sequence[str], states: Sequence[RemoteState], asked: RecordsOptions, budget: DownloadBudget
-) -> list[TFRecordIndex]:
+) -> list[IndexedRecords]:
     """The index of each shard: one that is kept, or made now."""
     more = [asked.features, asked.form, [*asked.leaves]]
     kept = [own_index("tfrecord", [url, state, *more]) or "" for url, state in zip(urls, states, strict=True)]
     sizes: list[ShardState] = [{"size": state["size"], "tag": state["tag"]} for state in states]
-    parts: dict[int, TFRecordIndex] = {}
+    parts: dict[int, IndexedRecords] = {}
 
-    def index(number: int, paths: list[str], path: str) -> None:
-        options = asked._replace(paths=paths)
-        made = tfrecord_operations.index(options.request(path, sizes[number]))
+    def index(number: int, path: str, kept: str) -> None:
+        options = asked._replace(paths=[path])
+        made = tfrecord_operations.index(options.request(kept, sizes[number]))
         parts[number] = TFRecordIndex(made["fd"], made, options)
 
     for number, path in enumerate(kept):
         with contextlib.suppress(errors.GofastError):  # not there, or damaged: it is made
             if path:
-                index(number, [], path)
+                parts[number] = read_index(path, sizes[number])
     missing = [number for number in range(len(urls)) if number not in parts]
     coming = [Downloads([urls[n]], budget, known={urls[n]: states[n]}) for n in missing]
     with Progress(f"indexing {many(len(missing), 'shard')}" if missing else None) as bar:
@@ -95,11 +96,11 @@ def _indexes(
                 if ahead > _BYTES_AHEAD:
                     break
             try:
-                index(number, [path], kept[number])
+                index(number, path, kept[number])
             except (errors.ReadError, errors.LimitError, errors.OptionError) as error:
                 if error.path is None or not error.path.startswith(kept[number] or "-"):
                     raise
-                index(number, [path], "")  # where gofast would keep it, nothing can be written
+                index(number, path, "")  # where gofast would keep it, nothing can be written
             download.release()
             bar.update(done / len(missing))
     return [parts[number] for number in range(len(urls))]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from .. import errors
-from .remote_operations import RemoteFile
+from .remote_operations import RemoteFile, S3Access
 from .s3_access import s3_access
 from .shown_urls import shown
 
@@ -22,26 +22,46 @@ def remote_file(url: str) -> RemoteFile:
     Raises:
         OptionError: it, or what the environment says of S3, makes no sense.
     """
+    return remote_files([url])[0]
+
+
+def remote_files(urls: Iterable[str]) -> list[RemoteFile]:
+    """How the core reaches each. The environment is asked once for each server.
+
+    Raises:
+        OptionError: as of `remote_file`.
+    """
+    access: S3Access | None = None
+    proxies: dict[tuple[str, str], str] = {}
+    made: list[RemoteFile] = []
+    for url in urls:
+        s3 = url.startswith("s3:")
+        if s3 and access is None:
+            access = s3_access()
+        mine: S3Access = access if s3 and access is not None else {}
+        try:
+            host = urlsplit(url).hostname
+            asked = urlsplit(mine.get("endpoint") or url)
+            _ = asked.scheme == "s3" or asked.port
+        except ValueError:  # whose text may have a part of the password
+            name = "the endpoint of S3" if s3 else shown(url)
+            raise errors.OptionError(f"{name} is no URL") from None
+        if not host:
+            raise errors.OptionError(f"{shown(url)!r} is no URL: it names no {'bucket' if s3 else 'host'}")
+        scheme = "https" if asked.scheme == "s3" else asked.scheme
+        server = scheme, asked.netloc.rpartition("@")[2]
+        if server not in proxies:
+            proxies[server] = _proxy(*server)
+        made.append({"url": url, "proxy": proxies[server], "s3": mine})
+    return made
+
+
+def _proxy(scheme: str, place: str) -> str:
     import urllib.request  # 20 ms, for who has URLs
 
-    s3 = url.startswith("s3:")
-    access = s3_access() if s3 else {}
-    try:
-        host = urlsplit(url).hostname
-        asked = urlsplit(access.get("endpoint") or url)
-        _ = asked.scheme == "s3" or asked.port
-    except ValueError:  # whose text may have a part of the password
-        name = "the endpoint of S3" if s3 else shown(url)
-        raise errors.OptionError(f"{name} is no URL") from None
-    if not host:
-        raise errors.OptionError(f"{shown(url)!r} is no URL: it names no {'bucket' if s3 else 'host'}")
-    scheme = "https" if asked.scheme == "s3" else asked.scheme
-    place = asked.netloc.rpartition("@")[2]
     inside = urllib.request.proxy_bypass(place)  # type: ignore[attr-defined, unused-ignore]
     proxy = "" if inside else urllib.request.getproxies().get(scheme, "")
-    if proxy and "://" not in proxy:
-        proxy = "http://" + proxy
-    return {"url": url, "proxy": proxy, "s3": access}
+    return "http://" + proxy if proxy and "://" not in proxy else proxy
 
 
 def normal(url: str) -> str:

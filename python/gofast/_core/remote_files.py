@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .. import errors
-from .atomic_files import locked_now, writing
+from .atomic_files import dropped, locked_now, writing
 from .braces import braces
 from .coming_file import ComingFile
 from .download_cache import WAIT, DownloadBudget, DownloadCache, Span, file_name, kept_name
 from .operation import Begun
 from .progress import Progress
-from .remote_access import NATIVE, fsspec_of, normal, remote_file
+from .remote_access import NATIVE, fsspec_of, normal, remote_files
 from .remote_folders import local_folder, small_objects
 from .remote_listings import Known, url_files
 from .remote_operations import RemoteFile, RemoteState, RemoteTarget, download, probe
@@ -131,10 +131,12 @@ class Downloads:
         self._spans = [None] * len(self._urls) if spans is None else spans
         self._known = {url: state for url, state in (known or {}).items() if state}  # by a listing
         self._cache = DownloadCache(budget or DownloadBudget.of())
-        self._native = {url: remote_file(url) for url in dict.fromkeys(self._urls) if url.startswith(NATIVE)}
+        native = [url for url in dict.fromkeys(self._urls) if url.startswith(NATIVE)]
+        self._native = dict(zip(native, remote_files(native), strict=True))
         self._asked = [url for url in self._native if url not in self._known]
         self._probe = probe.begin([self._native[url] for url in self._asked], None) if self._asked else None
         self._wanted: list[_Wanted] | None = None
+        self._left: dict[str, _Wanted] = {}  # what was not there yet, by name
         self._claimed: list[tuple[str, bool]] = []  # names, and whether ahead
         self._mine: dict[str, tuple[_Wanted, int]] = {}  # locked parts, and their descriptors
         self.begun: Begun[None] | None = None
@@ -211,8 +213,8 @@ class Downloads:
                 if partly and self.begun and all(_is_known(one.state) for one, _ in self._mine.values()):
                     break
                 if self._mine:
-                    self._finish(f"downloading {many(len(self._missing()), 'file')}" if show else None)
-                elif self._missing():
+                    self._finish(f"downloading {many(len(self._left), 'file')}" if show else None)
+                elif any(self._missing()):
                     time.sleep(WAIT)  # another process is at it; if that ends, it is ours
                 else:
                     break
@@ -230,7 +232,7 @@ class Downloads:
 
     def arrived(self) -> bool:
         """Whether all are there, so that `result` need not wait."""
-        return self._wanted is not None and not self._missing()
+        return self._wanted is not None and not any(self._missing())
 
     @property
     def size(self) -> int:
@@ -270,15 +272,19 @@ class Downloads:
                 name, ahead = self._claimed.pop()
                 if ours:
                     self._cache.release(name, ahead)
-            self._wanted = []
+            self._wanted, self._left = [], {}
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not over() and hasattr(self, "_pid"):
             self.release()
 
-    def _missing(self) -> list[_Wanted]:
-        there = {wanted.name: wanted for wanted in self._wanted or ()}
-        return [one for one in there.values() if not os.path.isfile(self._cache.path(one.name))]
+    def _missing(self) -> Iterator[_Wanted]:
+        """What is not there. Of thousands of files only the next ones are looked for."""
+        for name, wanted in [*self._left.items()]:
+            if os.path.isfile(self._cache.path(name)):
+                del self._left[name]
+            else:
+                yield wanted
 
     def _begin(self, ahead: bool = False) -> None:
         if self._failed is not None:
@@ -290,7 +296,7 @@ class Downloads:
             found = [_found(url, self._native.get(url), states.get(url), span) for url, span in asked]
             self._probe = None
             self._cache.check(self._urls[0], _bytes(found))
-            self._wanted = found
+            self._wanted, self._left = found, {wanted.name: wanted for wanted in found}
         with deferred():  # else a lock could be held, or a download go on, of which nobody knows
             self._begin_wanted(self._wanted, ahead)
 
@@ -327,9 +333,11 @@ class Downloads:
             for wanted in self._wanted or ():
                 self._cache.claim(wanted.name, ahead)
                 self._claimed.append((wanted.name, ahead))
+            # What came ahead, or was lent, may have gone.
+            self._left = {wanted.name: wanted for wanted in self._wanted or ()}
 
     def _drop(self, wanted: _Wanted) -> None:
-        _dropped(self._cache.path(wanted.name) + ".part", self._mine.pop(wanted.name)[1])
+        dropped(self._cache.path(wanted.name) + ".part", self._mine.pop(wanted.name)[1])
 
     def _target(self, wanted: _Wanted, file: RemoteFile) -> RemoteTarget:
         path = self._cache.path(wanted.name)
@@ -364,16 +372,6 @@ def _bytes(files: Iterable[_Wanted]) -> int:
 def _is_known(state: RemoteState) -> bool:
     """Whether a server would say that the file is another one by now; else it comes anew after an error."""
     return bool(state["tag"] or state["modified"])
-
-
-def _dropped(part: str, fd: int) -> None:
-    """Removes a part that is locked by a descriptor, unless it has got its name."""
-    try:
-        if os.path.samestat(os.fstat(fd), os.lstat(part)):
-            os.unlink(part)
-    except OSError:
-        pass
-    os.close(fd)
 
 
 def _found(url: str, file: RemoteFile | None, state: RemoteState | None, span: Span | None) -> _Wanted:

@@ -18,7 +18,7 @@ from .. import errors
 from .atomic_files import locked_now, writing
 from .download_cache import FOLDER_SIZE, WAIT, DownloadBudget, DownloadCache, file_name
 from .progress import Progress
-from .remote_access import fsspec_of, normal, remote_file
+from .remote_access import fsspec_of, normal, remote_file, remote_files
 from .remote_listings import Known, bucket_objects
 from .remote_operations import RemoteObject, download_folder, probe
 from .shown_urls import shown
@@ -67,7 +67,7 @@ def small_objects(known: Known) -> dict[str, str]:
     if not url.startswith(_S3) or not all(each.startswith(url) for each in known):
         return {}
     asked = [each for each, state in known.items() if state is None]
-    probed = probe([remote_file(each) for each in asked], f"looking at {many(len(asked), 'file')}")
+    probed = probe(remote_files(asked), f"looking at {many(len(asked), 'file')}")
     known.update(zip(asked, probed, strict=True))
     states = {each: state for each, state in known.items() if state and state["tag"]}
     small = sum(state["size"] for state in states.values()) < _SMALL * len(known)

@@ -37,6 +37,20 @@ class RemoteState(TypedDict):
     told: str
 
 
+class FetchedFile(TypedDict):
+    """Where a file lies in memory; see remote.Fetched."""
+
+    at: int
+    bytes: int
+
+
+class FetchedFiles(TypedDict):
+    """Files in memory. Whoever gets them owns the descriptor."""
+
+    fd: int
+    files: list[FetchedFile]
+
+
 class RemoteTarget(TypedDict):
     """A file or a part of it, and where that is to lie; see remote.Target."""
 
@@ -81,6 +95,7 @@ class RemoteUpload(TypedDict):
 
 
 probe: Task[list[RemoteFile], list[RemoteState]] = Task("probe")
+fetch: Task[list[RemoteFile], FetchedFiles] = Task("fetch")
 download: Task[list[RemoteTarget], None] = Task("download")
 list_bucket: Task[RemoteListing, list[RemoteObject]] = Task("list")
 download_folder: Task[RemoteFolder, None] = Task("folder")

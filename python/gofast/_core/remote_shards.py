@@ -19,12 +19,15 @@ from . import tfrecord_operations
 from .arguments import several
 from .braces import braces, index_name
 from .download_cache import DownloadBudget, DownloadCache, kept_name
+from .indexed_records import IndexedRecords
+from .kept_indexes import KeptIndexes
+from .operation import Begun
 from .pieces_here import NO_ROOM, ComingPieces, PiecesHere, brought
-from .remote_access import NATIVE, normal, remote_file
+from .remote_access import NATIVE, normal, remote_file, remote_files
 from .remote_files import Downloads
 from .remote_listings import Known, url_files
-from .remote_operations import RemoteState, probe
-from .shard_index import content_of, joined, read_index
+from .remote_operations import FetchedFiles, RemoteState, fetch, probe
+from .shard_index import content_of, indexes_at, joined
 from .shard_pieces import ShardPieces, cut, is_of
 from .shown_urls import is_url, shown
 from .signals import deferred
@@ -102,27 +105,28 @@ class RemoteShards(TFRecordIndex):
                 urls += matching
         try:
             probe([remote_file(index_name(urls[0]))])
-        except (errors.NotFoundError, errors.ReadError):
+        except errors.NotFoundError:
             return None
+        except errors.ReadError as error:
+            if _REFUSED in str(error):
+                return None
+            raise  # the server may have it, and all shards are much to download instead
+        budget = DownloadBudget.of()
+        kept = KeptIndexes(DownloadCache(budget), urls)
+        coming = None if kept.there() else fetch.begin(remote_files(map(index_name, urls)), None)
         asked = [url for url, state in known.items() if state is None]
         looking = f"looking at {many(len(asked), 'file')}"
-        known.update(zip(asked, probe([remote_file(url) for url in asked], looking), strict=True))
+        known.update(zip(asked, probe(remote_files(asked), looking) if asked else (), strict=True))
         states = [state for url in urls if (state := known[url])]
         if not all(state["tag"] or state["modified"] for state in states):
             return None  # nobody would see that it is another file when it comes again, or to another process
-        budget = DownloadBudget.of()
-        indexes = Downloads(map(index_name, urls))
         try:
-            local = indexes.result(show=True)
-            parts = [
-                read_index(path, state["size"], state["tag"])
-                for path, state in zip(local, states, strict=True)
-            ]
+            parts = kept.read(states) or _fetched(coming, kept, urls, states)
             pieces = cut(parts, states, budget.limit)
             made = joined(parts, features, pieces)
         except (errors.NotFoundError, errors.ReadError, errors.ChangedError, errors.DamagedError) as error:
             if isinstance(error, errors.ReadError) and _REFUSED not in str(error):
-                raise  # the server may have it, and all shards are much to download instead
+                raise
             said = "without the index of each shard all are downloaded first: gofast shard writes them"
             warn(f"{error}: {said}", once=f"indexes of {urls[0]}")
             return None
@@ -320,11 +324,14 @@ class RemoteShards(TFRecordIndex):
         asked = self.asked._replace(paths=[path], partial=end < length)  # a long name may be cut
         made = tfrecord_operations.index(asked.request(""))
         found = TFRecordIndex(made["fd"], made, asked)
-        told = self._schema["files"][shard]["features"]
+        told = self.schema["files"][shard]["features"]
         if not is_of(found, self.columns, self._pieces, piece, length) or (
             begin == 0 and made["files"][0]["features"] != told
         ):
-            name = shown(index_name(self._urls[shard])) if asked.form == "tar" else "what is kept of it"
+            name = "what is kept of it"
+            if asked.form == "tar":
+                name = shown(index_name(self._urls[shard]))
+                KeptIndexes(self.cache, self._urls).drop()  # the server may have another by now
             said = f"{self.names[shard]}: it is not the file that {name} is of: write both anew"
             raise errors.ChangedError(said).at(path=self.names[shard])
         self._checked.add(piece)
@@ -372,14 +379,28 @@ class RemoteShards(TFRecordIndex):
         path = self.asked.paths[file]
         raise errors.NotFoundError(f"{path}: it was removed, {_TRIES} times").at(path=path)
 
-    def _digest(self) -> str:
+    def digest(self) -> str:
+        """Of what the indexes have."""
         return hashlib.blake2b("\n".join(self.told).encode(), digest_size=16).hexdigest()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if get_spawning_popen() is not None:
             more = self._urls, self._states, self.told, self._budget, self._pieces, self._again
-            return _handed, (DupFd(self._fd), self._schema, self.asked, *more)
-        return _again, (*self._again, self.names[0], self._digest())
+            return _handed, (DupFd(self._fd), self.schema, self.asked, *more)
+        return _again, (*self._again, self.names[0], self.digest())
+
+
+def _fetched(
+    coming: Begun[FetchedFiles] | None, kept: KeptIndexes, urls: Sequence[str], states: Sequence[RemoteState]
+) -> list[IndexedRecords]:
+    coming = coming or fetch.begin(remote_files(map(index_name, urls)), None)
+    found = coming.result(f"downloading {len(urls)} indexes")
+    try:
+        parts = indexes_at(found["fd"], found["files"], urls, states)
+        kept.keep(found, states)
+        return parts
+    finally:
+        os.close(found["fd"])
 
 
 def _may_be(given: Any) -> bool:
@@ -394,7 +415,7 @@ def _again(
     make: Callable[..., RemoteShards | None], given: tuple[Any, ...], name: str, digest: str
 ) -> RemoteShards:
     made = make(*given)
-    if made is None or made._digest() != digest:
+    if made is None or made.digest() != digest:
         said = f"{name}: other records than when the dataset was pickled"
         raise errors.ChangedError(said).at(path=name)
     return made

@@ -16,10 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import errors
-from . import tfrecord_operations
+from . import engine, tfrecord_operations
+from .braces import index_name
+from .indexed_records import IndexedRecords
+from .regular_files import regular_file
+from .remote_operations import FetchedFile, RemoteState
 from .shard_pieces import ShardPieces
+from .shown_urls import shown
 from .tfrecord_index import RecordsOptions, TFRecordIndex
-from .tfrecord_operations import Feature, Kind, RecordsMade, ShardState
+from .tfrecord_operations import Feature, Kind, RecordsMade, ShardIndexPlace, ShardState
 
 _LABEL = "cls"
 
@@ -42,13 +47,13 @@ def write_index(shard: str, path: str, tag: str = "") -> None:
     asked = _asked(os.path.abspath(shard))
     state: ShardState = {"size": os.path.getsize(shard), "tag": tag}
     with contextlib.suppress(errors.NotFoundError, errors.ChangedError, errors.DamagedError):
-        if content_of(read_index(path, **state)) == content_of(index_of(shard)):
+        if content_of(read_index(path, state)) == content_of(index_of(shard)):
             return
         os.unlink(path)
     os.close(tfrecord_operations.index(asked.request(os.path.abspath(path), state))["fd"])
 
 
-def read_index(path: str, size: int, tag: str) -> TFRecordIndex:
+def read_index(path: str, shard: ShardState) -> IndexedRecords:
     """The index of a shard of this size and ETag, or of a file of this size.
 
     Raises:
@@ -56,17 +61,34 @@ def read_index(path: str, size: int, tag: str) -> TFRecordIndex:
         DamagedError: it is no whole index of this version.
         NotFoundError, ReadError: it is not there, or cannot be read.
     """
-    asked = _asked()
-    try:
-        made = tfrecord_operations.index(asked.request(path, {"size": size, "tag": tag}))
-    except errors.ChangedError:
-        if not tag:
-            raise
-        return read_index(path, size, "")
-    if not made["columns"] and made["files"][0]["records"]:  # nothing bounds how many it says
-        os.close(made["fd"])
-        raise errors.DamagedError(f"{path}: records without a suffix").at(path=path)
-    return TFRecordIndex(made["fd"], made, asked)
+    with regular_file(path) as (fd, info):
+        return _indexes(fd, [{"name": path, "at": 0, "bytes": info.st_size, "shard": shard}])[0]
+
+
+def indexes_at(
+    fd: int, places: Sequence[FetchedFile], urls: Sequence[str], states: Sequence[RemoteState]
+) -> list[IndexedRecords]:
+    """The indexes of shards on a server, which lie in one file.
+
+    Raises:
+        ChangedError, DamagedError: as of `read_index`.
+    """
+    return _indexes(
+        fd,
+        [
+            {"name": shown(index_name(url)), **place, "shard": {"size": state["size"], "tag": state["tag"]}}
+            for url, state, place in zip(urls, states, places, strict=True)
+        ],
+    )
+
+
+def _indexes(fd: int, places: list[ShardIndexPlace]) -> list[IndexedRecords]:
+    told = tfrecord_operations.shards({"fd": fd, "threads": engine.threads(), "indexes": places})
+    with open(fd, "rb", closefd=False) as file:
+        file.seek(0)
+        memory = memoryview(file.read())  # not mapped: others may write to it
+    parts = (memory[each["at"] : each["at"] + each["bytes"]] for each in places)
+    return [IndexedRecords(part, schema) for part, schema in zip(parts, told, strict=True)]
 
 
 def index_of(shard: str) -> TFRecordIndex:
@@ -76,13 +98,13 @@ def index_of(shard: str) -> TFRecordIndex:
     return TFRecordIndex(made["fd"], made, asked)
 
 
-def content_of(index: TFRecordIndex) -> str:
+def content_of(index: IndexedRecords) -> str:
     """A digest of all that an index has, which does not depend on when and where the shard was written."""
-    (file,) = index._schema["files"]
-    return f"{index._digest()} {hashlib.blake2b(file['features'].encode()).hexdigest()}"
+    (file,) = index.schema["files"]
+    return f"{index.digest()} {hashlib.blake2b(file['features'].encode()).hexdigest()}"
 
 
-def joined(parts: Sequence[TFRecordIndex], features: Sequence[str], pieces: ShardPieces) -> RecordsMade:
+def joined(parts: Sequence[IndexedRecords], features: Sequence[str], pieces: ShardPieces) -> RecordsMade:
     """The index of all files, one behind the other, with these features, in memory. Places are in pieces.
 
     Raises:
@@ -126,13 +148,13 @@ def joined(parts: Sequence[TFRecordIndex], features: Sequence[str], pieces: Shar
             file.write(array.data)
             file.write(bytes(-array.nbytes % 8))
         file.truncate(end)
-    files = [part._schema["files"][0] for part in parts]
-    first = parts[0]._schema
+    files = [part.schema["files"][0] for part in parts]
+    first = parts[0].schema
     return {**first, "fd": fd, "files": files, "columns": columns, "size": end, "begin": 0, "end": end}
 
 
 def _feature(
-    part: TFRecordIndex, name: str, pieces: ShardPieces, before: int
+    part: IndexedRecords, name: str, pieces: ShardPieces, before: int
 ) -> tuple[Kind, npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """What a file has of a feature: its kind, the values of the records that have it, and which these are. In
     "jpg;png" the first one counts that a record has."""

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from .. import errors
 from .download_cache import Span
+from .indexed_records import Column, IndexedRecords
 from .remote_operations import RemoteState
-from .tfrecord_index import Column, TFRecordIndex
 
 _BLOCK = 512  # of a tar file, such as a header
 _SHARE = 10  # bits: a piece takes a thousandth of the budget, which then holds a batch from as many places
@@ -53,7 +53,7 @@ class ShardPieces(NamedTuple):
         return slice(int(self.ends[piece - 1]) if piece else 0, int(self.ends[piece]))
 
 
-def cut(parts: Sequence[TFRecordIndex], states: Sequence[RemoteState], limit: int) -> ShardPieces:
+def cut(parts: Sequence[IndexedRecords], states: Sequence[RemoteState], limit: int) -> ShardPieces:
     """Cuts shards, of which these are the indexes, if half of the limit does not hold them all.
 
     Limits that differ little cut alike.
@@ -86,7 +86,7 @@ def cut(parts: Sequence[TFRecordIndex], states: Sequence[RemoteState], limit: in
 _NOWHERE = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _around(part: TFRecordIndex, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _around(part: IndexedRecords, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Where the member before each record ends, and the header of the one behind it begins; nothing if a
     record has no member whose place is known."""
     first, behind = np.full(part.count, size), np.zeros(part.count, np.int64)
@@ -108,7 +108,7 @@ def _around(part: TFRecordIndex, size: int) -> tuple[npt.NDArray[np.int64], npt.
 
 
 def is_of(
-    file: TFRecordIndex, columns: dict[str, Column], pieces: ShardPieces, piece: int, size: int
+    file: IndexedRecords, columns: dict[str, Column], pieces: ShardPieces, piece: int, size: int
 ) -> bool:
     """Whether the index of a piece's file has what its records have, and else its neighbours' at most.
 

@@ -11,7 +11,7 @@ import operator
 import os
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from pathlib import Path
@@ -24,11 +24,13 @@ from .. import errors
 from . import engine, tfrecord_operations
 from .cache_folder import own_index
 from .descriptors import OwnedDescriptors
+from .indexed_records import Column, IndexedRecords
 from .mds_shards import Shards
 from .patterns import Paths, files_of
 from .stamp import Stamp
-from .tfrecord_operations import Feature, Leaf, RecordsMade, RecordsRequest, ShardState
+from .tfrecord_operations import Leaf, RecordsRequest, RecordsSchema, ShardState
 from .units import many
+from .unpacked_files import unpacked_files
 from .warn import warn
 
 _KEPT_FROM = 64 << 20  # smaller files are read again before anybody notices
@@ -54,6 +56,7 @@ class RecordsOptions(NamedTuple):
         partial: of tar files, what stands before damage is indexed.
         leaves: of litData's chunks, the columns.
         unpacked: of compressed MDS shards, how many bytes each holds; 0: it is not compressed.
+        packed: of tar files the ones that were given, if some are compressed: `paths` has what these hold.
     """
 
     paths: list[str]
@@ -65,6 +68,7 @@ class RecordsOptions(NamedTuple):
     partial: bool = False
     leaves: Sequence[Leaf] = ()
     unpacked: Sequence[int] = ()
+    packed: Sequence[str] = ()
 
     def request(self, index: str, shard: ShardState | None = None) -> RecordsRequest:
         """The same for the core."""
@@ -83,59 +87,22 @@ class RecordsOptions(NamedTuple):
         }
 
 
-class Column:
-    """One feature of all records.
-
-    Attributes:
-        values: of all records: float32 or int64 [n]; of bytes their places, int64 [n, 3]: file and packed,
-            offset, length (``gofast/source/reader/extent.h``).
-        starts: int64 [records + 1], where each record's values begin.
-        has: uint8 [records], 1 where the record has the feature.
-    """
-
-    def __init__(self, memory: mmap.mmap, feature: Feature, records: int) -> None:
-        self.name, self.kind = feature["name"], feature["kind"]
-        words = 3 if self.kind == "byte" else 1
-        kind = np.float32 if self.kind == "float" else np.int64
-        self.values: npt.NDArray[Any] = np.frombuffer(memory, kind, words * feature["values"], feature["at"])
-        if words == 3:
-            self.values = self.values.reshape(-1, 3)
-        self.starts = np.frombuffer(memory, np.int64, records + 1, feature["starts"])
-        self.has = np.frombuffer(memory, np.uint8, records, feature["has"])
-
-    def of(self, record: int) -> npt.NDArray[Any]:
-        """The values of a record, in memory of its own."""
-        return np.array(self.values[self.starts[record] : self.starts[record + 1]])
-
-    def each(self) -> int:
-        """How many values each record has; -1 where they differ, or a record has none."""
-        counts = np.diff(self.starts)
-        if not len(counts):
-            return 1
-        return int(counts[0]) if self.has.all() and (counts == counts[0]).all() else -1
-
-
-class TFRecordIndex:
+class TFRecordIndex(IndexedRecords):
     """Records of TFRecord files, by number.
 
     Copies in one process share it, and so do processes that are forked or spawned from this one. Of any other
     pickle the files are read again.
 
     Attributes:
-        count: records.
-        columns: the features that were asked for, by name.
         names: what errors call the files.
     """
 
-    def __init__(self, fd: int, schema: RecordsMade, asked: RecordsOptions) -> None:
-        self._fd, self._schema, self.asked, self.names = fd, schema, asked, asked.paths
+    def __init__(self, fd: int, schema: RecordsSchema, asked: RecordsOptions) -> None:
+        self._fd, self.asked, self.names = fd, asked, [*asked.packed] or asked.paths
         self._owned = OwnedDescriptors(fd)
-        self._bytes = mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ)
+        super().__init__(mmap.mmap(fd, schema["size"], mmap.MAP_SHARED, mmap.PROT_READ), schema)
         self._stamps = [Stamp.crossed(file["stamp"]) for file in schema["files"]]
-        counts = [file["records"] for file in schema["files"]]
-        self.count = sum(counts)
-        self._ends = np.cumsum(counts)
-        self.columns = {c["name"]: Column(self._bytes, c, self.count) for c in schema["columns"]}
+        self._ends = np.cumsum([file["records"] for file in schema["files"]])
 
     @classmethod
     def open(
@@ -163,6 +130,8 @@ class TFRecordIndex:
     def of_tar(cls, paths: Paths, suffixes: Sequence[str], label: str, partial: bool) -> TFRecordIndex:
         """Reads the headers of WebDataset's shards: neighbours with one key are a record.
 
+        Compressed ones are unpacked first, see `unpacked_files`.
+
         Args:
             suffixes: of the members that are features; in "jpg;png" the first one counts that a record has.
             label: the one whose text is a whole number, or "".
@@ -173,12 +142,15 @@ class TFRecordIndex:
             NotFoundError, ReadError: a file.
             DamagedError, UnsupportedError, SchemaError, LimitError: see ``gofast/source/tfrecord/tar.go``.
         """
-        names = list(dict.fromkeys(suffixes))
-        made = cls._made(RecordsOptions(files_of(paths), names, "", None, "tar", label, partial))
-        for path, file in zip(made.asked.paths, made._schema["files"], strict=True):
+        names, files = list(dict.fromkeys(suffixes)), files_of(paths)
+        asked = RecordsOptions(unpacked_files(files), names, "", None, "tar", label, partial)
+        asked = asked if asked.paths == files else asked._replace(packed=files)
+        with _named(asked):
+            made = cls._made(asked)
+        for path, name, file in zip(asked.paths, made.names, made.schema["files"], strict=True):
             if file["damage"]:
                 what = f"{many(file['records'], 'sample')} before it are taken, and none behind it"
-                warn(f"{file['damage']}: {what}", once=f"damage {path}")
+                warn(f"{file['damage'].replace(path, name)}: {what}", once=f"damage {name}")
         return made
 
     @classmethod
@@ -205,7 +177,7 @@ class TFRecordIndex:
         """
         asked = RecordsOptions(shards.paths, list(dict.fromkeys(features)), shards.compression, None)
         made = cls._made(asked._replace(form=shards.form, leaves=shards.leaves, unpacked=shards.unpacked))
-        for path, samples, file in zip(shards.paths, shards.samples, made._schema["files"], strict=True):
+        for path, samples, file in zip(shards.paths, shards.samples, made.schema["files"], strict=True):
             if file["records"] != samples:
                 said = f"{path}: it has {many(file['records'], 'sample')}, and index.json says {samples}"
                 raise errors.DamagedError(said).at(path=path)
@@ -240,7 +212,7 @@ class TFRecordIndex:
 
     def places(self) -> list[str]:
         """All of them."""
-        files = zip(self.names, self._schema["files"], strict=True)
+        files = zip(self.names, self.schema["files"], strict=True)
         return [f"{path}[{number}]" for path, file in files for number in range(file["records"])]
 
     def column(self, name: str) -> Column:
@@ -251,7 +223,7 @@ class TFRecordIndex:
         """
         found = self.columns.get(name)
         if found is None or (found.kind == "" and self.count):
-            has = ", ".join(map(repr, self._schema["first"])) or "no features"
+            has = ", ".join(map(repr, self.schema["first"])) or "no features"
             raise errors.SchemaError(
                 f"{self.names[0]}: no record has a feature {name!r}; the first one has {has}"
             ).at(path=self.names[0], column=name)
@@ -313,8 +285,8 @@ class TFRecordIndex:
         return made
 
     def _inflated(self, file: int, places: Iterable[_Place]) -> dict[_Place, bytes]:
-        start = self._schema["files"][file]["inflated"]
-        return {(at, length): self._bytes[start + at : start + at + length] for at, length in places}
+        start = self.schema["files"][file]["inflated"]
+        return {(at, length): bytes(self._bytes[start + at : start + at + length]) for at, length in places}
 
     def _on_disk(self, file: int, places: Sequence[_Place]) -> dict[_Place, bytes]:
         path, was = self.asked.paths[file], self._stamps[file]
@@ -339,7 +311,7 @@ class TFRecordIndex:
         Raises:
             SchemaError: files have different ones.
         """
-        each = [_class_names(file["features"], column) for file in self._schema["files"]]
+        each = [_class_names(file["features"], column) for file in self.schema["files"]]
         for path, names in zip(self.names, each, strict=True):
             if names != each[0]:
                 said = f"the classes are {names}, those of {self.names[0]} are {each[0]}"
@@ -353,16 +325,17 @@ class TFRecordIndex:
     def inflated(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """Where the content of each compressed file lies in memory, and how long it is."""
         base = np.frombuffer(self._bytes, np.uint8).__array_interface__["data"][0]
-        held = self._schema["files"]
+        held = self.schema["files"]
         starts = np.array([base + file["inflated"] for file in held], np.uint64)
         return starts, np.array([file["bytes"] for file in held], np.uint64)
 
-    def _digest(self) -> str:
-        arrays = slice(self._schema["begin"], self._schema["end"])  # the stamps of another copy may differ
-        told = hashlib.blake2b(memoryview(self._bytes)[arrays], digest_size=16)
-        if self.asked.form == "table":  # its labels lie elsewhere
-            told.update(repr([(stamp.size, stamp.modified) for stamp in self._stamps]).encode())
-        return told.hexdigest()
+    def digest(self) -> str:
+        """Of its columns; of tables, whose labels lie elsewhere, of the files' sizes and times, too."""
+        made = super().digest()
+        if self.asked.form != "table":
+            return made
+        told = [made, *((stamp.size, stamp.modified) for stamp in self._stamps)]
+        return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
 
     def __copy__(self) -> TFRecordIndex:
         return self
@@ -372,8 +345,8 @@ class TFRecordIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if get_spawning_popen() is not None:
-            return _handed, (DupFd(self._fd), self._schema, self.asked)
-        return _read_again, (self.asked, self._digest())
+            return _handed, (DupFd(self._fd), self.schema, self.asked)
+        return _read_again, (self.asked, self.digest())
 
 
 def _class_names(features: str, column: str) -> list[str] | None:
@@ -411,16 +384,32 @@ def _unpacked(path: str, stored: bytes, file: int, offset: int, length: int) -> 
     return value
 
 
-def _handed(fd: Any, schema: RecordsMade, asked: RecordsOptions) -> TFRecordIndex:
+def _handed(fd: Any, schema: RecordsSchema, asked: RecordsOptions) -> TFRecordIndex:
     return TFRecordIndex(fd.detach(), schema, asked)
 
 
 def _read_again(asked: RecordsOptions, digest: str) -> TFRecordIndex:
-    records = TFRecordIndex._made(asked)
-    if records._digest() != digest:
+    if asked.packed:
+        asked = asked._replace(paths=unpacked_files([*asked.packed]))
+    with _named(asked):
+        records = TFRecordIndex._made(asked)
+    if records.digest() != digest:
         said = f"{asked.paths[0]}: other records than when the dataset was pickled"
         raise errors.ChangedError(said).at(path=asked.paths[0])
     return records
+
+
+@contextlib.contextmanager
+def _named(asked: RecordsOptions) -> Iterator[None]:
+    """Errors name a compressed file as it was given. Offsets are in what it unpacks to."""
+    try:
+        yield
+    except errors.GofastError as error:
+        if not asked.packed or error.path not in asked.paths:
+            raise
+        name = asked.packed[asked.paths.index(error.path)]
+        said = str(error).replace(error.path, name)
+        raise type(error)(said).at(**{**error.__dict__, "path": name}) from None
 
 
 def _size(paths: Sequence[str]) -> int:

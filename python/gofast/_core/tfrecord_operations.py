@@ -25,6 +25,49 @@ class ShardState(TypedDict):
     tag: str
 
 
+class ShardIndexPlace(TypedDict):
+    """The index of a shard among others in one file; see tfrecord.ShardIndex."""
+
+    name: str
+    at: int
+    bytes: int
+    shard: ShardState
+
+
+class ShardIndexes(TypedDict):
+    """Indexes of shards in a file."""
+
+    fd: int
+    threads: int
+    indexes: list[ShardIndexPlace]
+
+
+class Packing(TypedDict):
+    """Files, of which some may be compressed tar files."""
+
+    paths: list[str]
+    threads: int
+
+
+class Packed(TypedDict):
+    """How a tar file is compressed ("" for not at all), and what it may unpack to; see tfrecord.Packed."""
+
+    compression: str
+    stamp: FileStamp
+    bytes: int
+
+
+# See tfrecord.Unpacking.
+Unpacked = TypedDict("Unpacked", {"from": str, "part": str, "path": str, "bytes": int})
+
+
+class Unpacking(TypedDict):
+    """Compressed files, and where their content is to lie."""
+
+    files: list[Unpacked]
+    threads: int
+
+
 class RecordsRequest(TypedDict):
     """What to index, and where the index is kept ("" for memory); see tfrecord.Options."""
 
@@ -63,10 +106,9 @@ class Feature(TypedDict):
     at: int
 
 
-class RecordsMade(TypedDict):
-    """An index; see tfrecord.Schema. Whoever gets it owns the descriptor."""
+class RecordsSchema(TypedDict):
+    """What an index holds, and where; see tfrecord.Schema."""
 
-    fd: int
     files: list[RecordFile]
     columns: list[Feature]
     first: list[str]
@@ -77,4 +119,13 @@ class RecordsMade(TypedDict):
     kept: bool
 
 
+class RecordsMade(RecordsSchema):
+    """An index. Whoever gets it owns the descriptor."""
+
+    fd: int
+
+
 index: Task[RecordsRequest, RecordsMade] = Task("tfrecord")
+shards: Task[ShardIndexes, list[RecordsSchema]] = Task("shards")
+packs: Task[Packing, list[Packed]] = Task("packs")
+unpack: Task[Unpacking, list[bool]] = Task("unpack")

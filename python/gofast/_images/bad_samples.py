@@ -36,6 +36,22 @@ class BadSample:
     count: int
 
 
+def known_policy(on_error: Any) -> OnError:
+    """The policy.
+
+    Raises:
+        OptionError: it is none. A dataset with a length cannot skip: samplers have drawn the numbers.
+    """
+    if on_error in ("raise", "replace", "zero") or callable(on_error):
+        policy: OnError = on_error
+        return policy
+    skip = "a dataset with a length cannot leave a sample out; " * (on_error == "skip")
+    raise errors.OptionError(
+        f'on_error={on_error!r}: {skip}give "raise", "replace" (by another sample and its label), "zero" '
+        "(zeros, and the label stays), or a callable of (index, error) that returns an index or a picture"
+    )
+
+
 class BadSamples:
     """A policy for bad samples, and the bad samples so far.
 
@@ -55,9 +71,7 @@ class BadSamples:
     """
 
     def __init__(self, on_error: OnError, most: int | None, kept: bool = True) -> None:
-        if on_error not in ("raise", "replace", "zero") and not callable(on_error):
-            raise errors.OptionError(f'on_error={on_error!r} is not "raise", "replace", "zero" or a callable')
-        self.on_error = on_error
+        self.on_error = known_policy(on_error)
         self.most, self._kept = most, kept
         self._reasons: dict[int, str] = {}  # by sample; found later for samples that workers met
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from .. import errors
 from .._core import picture_operations
 from .._core.descriptors import OwnedDescriptors
+from .._core.indexed_records import Column
 from .._core.listed_shards import listed_shards
 from .._core.mds_shards import ShardsForm, shards_of
 from .._core.memory import address_of
@@ -25,7 +26,7 @@ from .._core.patterns import Paths
 from .._core.remote_files import downloaded, local_files
 from .._core.remote_shards import RemoteShards
 from .._core.shown_urls import is_url
-from .._core.tfrecord_index import Column, TFRecordIndex
+from .._core.tfrecord_index import TFRecordIndex
 from .file_index import UNLABELLED, Files, shared
 from .listing import Listing
 from .picture_cache import PictureCache

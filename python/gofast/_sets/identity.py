@@ -125,7 +125,7 @@ def _shards(dataset: Any) -> list[str]:
     if isinstance(records, RemoteShards):
         return [*records.told]
     if isinstance(records, TFRecordIndex):
-        return [*records.asked.paths]
+        return [*(records.asked.packed or records.asked.paths)]
     return [one.path for one in mapped if isinstance(one, TokenFile)] if isinstance(mapped, list) else []
 
 

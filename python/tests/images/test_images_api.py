@@ -601,6 +601,8 @@ def test_options_that_make_no_sense(tree: Path) -> None:
     for options in wrong:
         with pytest.raises(errors.OptionError):
             gofast.ImageFolder(tree, **options)
+    with pytest.raises(errors.OptionError, match=r'cannot leave a sample out.*"replace" \(by another'):
+        gofast.ImageFolder(tree, on_error="skip")
 
 
 # -- the index ------------------------------------------------------------------------------

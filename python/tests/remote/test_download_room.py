@@ -118,6 +118,35 @@ def test_many_files_have_their_room_at_once(web: Served, monkeypatch: pytest.Mon
     assert len(scans) == 1
 
 
+def test_what_is_there_is_counted_once_and_when_there_may_be_too_much(
+    web: Served, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else thousands of files take the square of their number."""
+    scans, scandir = list[Any](), os.scandir
+
+    def counted(folder: Any) -> Any:
+        scans.append(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    for i in range(4):
+        each = of(web, f"{i}.bin", 1700)
+        each.result()
+        each.release()
+    assert len(scans) == 1
+    for path in kept.glob("*-[01].bin"):
+        path.unlink()
+    scans.clear()
+    of(web, "4.bin", 1700).result()
+    assert len(scans) == 1 and len([*kept.glob("*-*")]) == 3  # what somebody removed had counted
+    scans.clear()
+    with open(kept / "lock", "r+b") as lock:  # as where a process was killed while it made room
+        lock.truncate(8 << 16)
+    of(web, "0.bin", 1700).result()
+    of(web, "1.bin", 1700).result()
+    assert len(scans) == 2 and sum(path.stat().st_size for path in kept.glob("*-*")) <= 1700
+
+
 def test_a_child_has_no_part_of_its_parent(web: Served) -> None:
     over = threading.Event()
     web.spoil = lambda _, number: number == 2 and not over.wait(60)

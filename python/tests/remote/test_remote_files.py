@@ -491,7 +491,8 @@ def test_ctrl_c_at_the_end_closes_no_file_twice(
             if len(closed) == 1:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr("gofast._core.remote_files.os", Interrupting())
+    for module in ("remote_files", "atomic_files"):
+        monkeypatch.setattr(f"gofast._core.{module}.os", Interrupting())
     downloads = Downloads([f"{web.url}{i}.bin" for i in range(3)])
     with pytest.raises(KeyboardInterrupt):
         downloads.result()

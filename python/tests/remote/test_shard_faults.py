@@ -36,7 +36,9 @@ def test_files_without_a_version_come_first(web: Served, out: Path) -> None:
     assert same(epoch(loader), epoch(DataLoader(Subset(local(out), range(20)), 7)))
 
 
-@pytest.mark.parametrize(("status", "behind"), [(403, ""), (400, "train-003.tar.index")])
+@pytest.mark.parametrize(
+    ("status", "behind"), [(403, ""), (400, "train-003.tar.index"), (401, "train-000.tar.index")]
+)
 def test_what_a_server_refuses_for_other_reasons_is_an_error(
     status: int, behind: str, web: Served, out: Path, recwarn: pytest.WarningsRecorder
 ) -> None:

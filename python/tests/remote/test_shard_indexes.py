@@ -25,6 +25,7 @@ from gofast import errors
 from gofast._command import main, shard_writer
 from gofast._core import remote_shards
 from gofast._core.remote_shards import RemoteShards
+from gofast._core.shard_index import write_index
 from gofast._images.picture_batches import PictureBatchSource
 from image_data import make_folder
 from served import Served, serving
@@ -109,6 +110,9 @@ def test_no_shard_comes_before_its_samples_do(web: Served, out: Path) -> None:
     assert (len(dataset), dataset.classes, dataset.targets) == (len(want), want.classes, want.targets)
     assert came(web) == []
     assert {web.whole[f"{path.name}.index"] for path in tars(out)} == {1}
+    assert (
+        web.asked.total() == 2 * len(tars(out)) + 1
+    )  # what each shard is, each index, and whether there are any
     assert dataset.paths[:2] == [f"{web.url}train-000.tar[{i}]" for i in range(2)]
     first = next(iter(DataLoader(dataset, 2)))
     assert same([first], [next(iter(DataLoader(want, 2)))])
@@ -118,6 +122,43 @@ def test_no_shard_comes_before_its_samples_do(web: Served, out: Path) -> None:
     assert came(web) == ["train-000.tar", tars(out)[-1].name]
     remote(web, out)[0]
     assert web.whole["train-000.tar"] == 1  # it is kept
+
+
+def test_indexes_are_kept_while_the_shards_are_the_same(web: Served, out: Path, kept: Path) -> None:
+    def asked() -> tuple[int, int]:
+        """For indexes, and what shards are, since the last time."""
+        with web.lock:
+            indexes = sum(count for name, count in web.asked.items() if name.endswith("index"))
+            made = indexes, web.asked.total() - indexes
+            web.asked.clear()
+        return made
+
+    want = remote(web, out).targets
+    count = len(tars(out))
+    assert asked() == (count + 1, count)
+    assert remote(web, out).targets == want
+    assert asked() == (1, count)
+    (path,) = kept.glob("*.index")
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], whole[:500] + b"x" + whole[501:], b"", bytes(len(whole))):
+        path.write_bytes(damaged)
+        assert remote(web, out).targets == want
+        assert asked() == (count + 1, count)
+        assert remote(web, out).targets == want
+        assert asked() == (1, count)
+    web.files["train-000.tar"] = relabelled(web.files["train-000.tar"])
+    for _ in range(2):
+        dataset = remote(web, out)
+        assert asked() == (count + 1, count)  # of other shards, and then of one that was another's
+        with pytest.raises(errors.ChangedError, match=r"not the file that .*train-000\.tar\.index is of"):
+            dataset[0]
+        asked()
+    path = out / "train-000.tar"
+    path.write_bytes(web.files["train-000.tar"])
+    Path(f"{path}.index").unlink()
+    write_index(str(path), f"{path}.index")
+    web.files[f"{path.name}.index"] = Path(f"{path}.index").read_bytes()
+    assert remote(web, out)[0][1] == local(out)[0][1]
 
 
 @pytest.mark.parametrize("transform", [TRAIN, TEST])
@@ -343,6 +384,18 @@ def test_without_indexes_all_is_as_it_was(web: Served, out: Path, recwarn: pytes
     assert dataset.classes == local(out).classes
 
 
+@pytest.mark.parametrize("status", [503, 500])
+def test_a_server_that_is_busy_has_indexes_all_the_same(status: int, web: Served, out: Path) -> None:
+    def busy(request: Any, number: int) -> bool:
+        if request.path.endswith("train-000.tar.index") and number == 1:
+            request.send_error(status)
+            return True
+        return False
+
+    web.spoil = busy
+    remote(web, out)
+
+
 @pytest.mark.parametrize("label", ["txt", "json:a.b", ["cls"]])
 def test_labels_that_no_index_has(label: Any, web: Served, out: Path) -> None:
     if label == ["cls"]:
@@ -406,7 +459,7 @@ def test_a_bucket(
     monkeypatch.setenv("GOFAST_DOWNLOADS", str(tmp_path / "another"))
     before = store.asked["GET object"]
     dataset, want = gofast.ImageFiles.from_tar("s3://bkt/sets/train-*.tar"), ImageFolder(photos)
-    assert store.asked["GET object"] - before == 2 * len(names) + 1  # of each index what it is, and its bytes
+    assert store.asked["GET object"] - before == len(names) + 1  # whether there are any, and each index
     assert dataset.classes == want.classes and dataset.targets == want.targets
     assert all(dataset[i][0].tobytes() == want[i][0].tobytes() for i in range(len(want)))
     sent = store.asked["PUT object"]

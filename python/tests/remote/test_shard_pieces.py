@@ -19,8 +19,10 @@ from torch.utils.data import DataLoader, Subset
 import gofast
 from gofast import errors
 from gofast._core import shard_pieces
-from gofast._core.shard_index import index_of
+from gofast._core.braces import index_name
+from gofast._core.shard_index import index_of, write_index
 from image_data import make_folder
+from picture_files import contents
 from served import Served
 from tars import tar_bytes
 from test_shard_indexes import TRAIN, epoch, held, local, relabelled, remote, same, shard, tars
@@ -326,3 +328,17 @@ def test_an_index_that_cannot_be_cut_is_damaged(tmp_path: Path, monkeypatch: pyt
         whole.columns["jpg"].values = values
         with pytest.raises(errors.DamagedError):
             shard_pieces.cut([whole], [state], 1000)
+
+
+def test_a_piece_may_begin_like_a_packed_file(
+    web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train-000.tar"
+    pictures = [{"jpg": content, "cls": b"%d" % i} for i, content in enumerate(contents(6))]
+    path.write_bytes(tar_bytes(pictures, stem="BZh91AY"))
+    write_index(str(path), index_name(str(path)))
+    web.files = {each.name: each.read_bytes() for each in (path, Path(index_name(str(path))))}
+    limited(monkeypatch, 2 * path.stat().st_size - 1, 20)
+    dataset = remote(web, tmp_path)
+    assert len(cuts(dataset).ends) == 6
+    assert [label for _, label in (dataset[i] for i in range(6))] == [*range(6)]

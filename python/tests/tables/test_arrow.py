@@ -518,8 +518,10 @@ def test_errors_say_where(tmp_path: Path) -> None:
 
 def damage(path: Path) -> list[Any]:
     """What `gofast verify` finds."""
-    config: command_operations.Verifying = {"paths": [str(path)], "threads": 2, "table": verified(label=None)}
-    return command_operations.verify_files(config)["damaged"]
+    table = verified(label=None)
+    return command_operations.verify_files(
+        {"paths": [str(path)], "shards": [], "threads": 2, "table": table, "one_table": False}
+    )["damaged"]
 
 
 def test_verify_reads_all_columns(tmp_path: Path) -> None:

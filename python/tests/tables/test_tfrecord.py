@@ -228,7 +228,7 @@ def test_the_index_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def reused(index: Path | None) -> bool:
         dataset = gofast.TFRecordDataset(tmp_path / "a", index)
         assert dataset[4]["b"] == b"4"
-        return dataset._records._schema["reused"]
+        return dataset._records.schema["reused"]
 
     assert [reused(kept), reused(kept)] == [False, True]
     os.truncate(kept, 50)

@@ -29,6 +29,8 @@ from gofast._command import cache, doctor, main, output, script_loader, verify
 from gofast._core.machine import MemoryUse
 from gofast._tables import hdf5_verify
 from gofast._tables.column_options import verified
+from mds import write_litdata, write_mds
+from tars import tar_bytes
 
 COMMAND = [sys.executable, "-c", "import sys; from gofast._command.main import main; sys.exit(main())"]
 TESTS = Path(__file__).parents[1]
@@ -116,11 +118,86 @@ def test_verify_says_that_it_did_not_read_other_kinds(
     photos: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "nothing is damaged\n" in run(capsys, "verify", photos)[1]
-    (photos / "train.tar").write_bytes(b"no tar file")
+    (photos / "train.mds").write_bytes(b"without an index.json")
     said = run(capsys, "verify", photos)[1]
     assert (
         "1 of other kinds, which were not read" in said and "nothing is damaged of what was checked" in said
     )
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_verify_reads_tar_files(
+    pack: Callable[[bytes], bytes],
+    photos: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GOFAST_DOWNLOADS", str(tmp_path / "kept"))
+    path, files = tmp_path / "train.tar", sorted(photos.rglob("*.*"))
+    samples = [{file.suffix[1:]: file.read_bytes(), "cls": b"1"} for file in files]
+    path.write_bytes(pack(data := tar_bytes(samples)))
+    status, said, _ = run(capsys, "verify", path, "--json")
+    report = json.loads(said)
+    assert status == 0 and (report["tars"], report["pictures"], report["others"]) == (1, 6, 0)
+    assert report["by_pillow"] == 2 and report["damaged"] == report["unchecked"] == []
+    for name in ("jpg", "bmp"):
+        number = next(i for i, file in enumerate(files) if file.suffix[1:] == name)
+        samples[number][name] = samples[number][name][: len(samples[number][name]) * 2 // 3]
+    path.write_bytes(pack(data := tar_bytes(samples)))
+    status, said, _ = run(capsys, "verify", path, "--json")
+    damaged = json.loads(said)["damaged"]
+    assert status == 1 and {one["path"] for one in damaged} == {str(path)} and len(damaged) == 2
+    for one in damaged:
+        at = data.index(one["member"].encode()) + 512
+        assert one["offset"] == at and f"{at}" in one["reason"] and one["member"] in one["reason"]
+    path.write_bytes(pack(data[: data.rindex(b"00005.") + 300]))
+    status, said, _ = run(capsys, "verify", path)
+    assert status == 1 and "the file ends within a header" in said and "1 tar file" in said
+
+
+@pytest.mark.parametrize("form", ["mds", "litdata"])
+def test_verify_reads_shards_that_an_index_lists(
+    form: str, photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = [file.read_bytes() for file in sorted(photos.rglob("*.*"))]
+    folder = tmp_path / "shards"
+
+    def verified_as(pictures: list[bytes], cut: int = 0, samples: int = 3) -> tuple[int, Any]:
+        if form == "mds":
+            rows = [{"image": one, "class": i, "other": b"x"} for i, one in enumerate(pictures)]
+            columns = {"image": "png", "class": "int", "other": "bytes"}
+            write_mds(folder, columns, [rows[:3], rows[3:]])
+            path, count = folder / "shard.00001.mds", '"samples": 3'
+        else:
+            leaves = [(one, b"label") for one in pictures]
+            spec = {"type": "builtins.tuple", "context": "null"}
+            leaf = {"type": None, "context": None, "children_spec": []}
+            write_litdata(
+                folder, {**spec, "children_spec": [leaf, leaf]}, ["jpeg", "str"], [leaves[:3], leaves[3:]]
+            )
+            path, count = folder / "chunk-0-1.bin", '"chunk_size": 3'
+        path.write_bytes(path.read_bytes()[: path.stat().st_size - cut])
+        index = folder / "index.json"
+        index.write_text(index.read_text().replace(count, f"{count[:-1]}{samples}"))
+        status, said, _ = run(capsys, "verify", folder, "--json")
+        return status, json.loads(said)
+
+    status, report = verified_as(pictures)
+    assert (status, report["shards"], report["pictures"], report["others"]) == (0, 2, 6, 0)
+    assert report["by_pillow"] == 2 and report["damaged"] == report["unchecked"] == []
+    at = next(i for i, one in enumerate(pictures) if one[:2] == b"\xff\xd8")
+    status, report = verified_as([*pictures[:at], pictures[at][:-900], *pictures[at + 1 :]])
+    (one,) = report["damaged"]
+    assert status == 1 and f"sample {at % 3}, column" in one["reason"] and f"{one['offset']}" in one["reason"]
+    for options in ({"cut": 5}, {"samples": 4}):
+        status, report = verified_as(pictures, **options)
+        assert status == 1 and {one["kind"] for one in report["damaged"]} == {"Damaged"}
+    verified_as(pictures)
+    gone = next(iter(sorted(folder.glob("*0*.[mb]*"))))
+    gone.unlink()
+    status, said, _ = run(capsys, "verify", folder)
+    assert status == 1 and f"{gone}: " in said and "lists it" in said
 
 
 def test_verify_asks_pillow(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,7 +218,7 @@ def test_verdicts_are_those_of_training(photos: Path) -> None:
     cut(photos / "class0" / "0.jpg")
     cut(photos / "class1" / "3.bmp")
     found = verify.command_operations.verify_files(
-        {"paths": [str(photos)], "threads": 2, "table": verified(), "one_table": False}
+        {"paths": [str(photos)], "shards": [], "threads": 2, "table": verified(), "one_table": False}
     )
     verify.ask_pillow(found, 2)
     damaged = {Path(problem["path"]).name for problem in found["damaged"]}

@@ -1,0 +1,94 @@
+package inspect
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tarOf is a tar file of so many pictures, some of which are spoiled.
+func tarOf(t *testing.T, count int, spoil map[int]func(picture []byte) []byte) []byte {
+	t.Helper()
+	picture := jpegOf(t, 40, 30)
+	return encoded(t, func(b *bytes.Buffer) error {
+		w := tar.NewWriter(b)
+		for i := range count {
+			content := picture
+			if wrong := spoil[i]; wrong != nil {
+				content = wrong(bytes.Clone(picture))
+			}
+			for suffix, content := range map[string][]byte{"jpg": content, "cls": []byte("1")} {
+				if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("a/%04d.%s", i, suffix), Size: int64(len(content)), Mode: 0o600}); err != nil {
+					return err
+				}
+				if _, err := w.Write(content); err != nil {
+					return err
+				}
+			}
+		}
+		return w.Close()
+	})
+}
+
+func TestTars(t *testing.T) {
+	root := t.TempDir()
+	spoil := map[int]func([]byte) []byte{
+		3:   func(p []byte) []byte { return p[:len(p)/3] },
+		150: func([]byte) []byte { return []byte("<html>") },
+		151: func([]byte) []byte { return nil },
+		170: func([]byte) []byte { return []byte("GIF89a") }, // which Pillow is asked about
+	}
+	spoiled, whole := tarOf(t, 200, spoil), tarOf(t, 5, nil)
+	write(t, filepath.Join(root, "0.tar"), spoiled)
+	write(t, filepath.Join(root, "1.tar"), whole)
+	write(t, filepath.Join(root, "2.tar"), whole[:len(whole)/2+100])
+	header := bytes.Clone(whole)
+	header[bytes.Index(header, []byte("a/0003."))] ^= 1
+	write(t, filepath.Join(root, "3"), header)
+	write(t, filepath.Join(root, "4.tgz"), encoded(t, func(b *bytes.Buffer) error {
+		w := gzip.NewWriter(b)
+		if _, err := w.Write(spoiled); err != nil {
+			return err
+		}
+		return w.Close()
+	}))
+	write(t, filepath.Join(root, "5.tar"), []byte("no tar file"))
+	write(t, filepath.Join(root, "6.tar"), make([]byte, 1024)) // an empty one
+	v := verify(t, root)
+	if v.Tars != 7 || v.Others != 0 || v.Pictures < 400 {
+		t.Errorf("%+v", v)
+	}
+	wrong := map[string][]Problem{}
+	for _, p := range append(v.Damaged, v.Unchecked...) {
+		name := filepath.Base(string(p.Path))
+		wrong[name] = append(wrong[name], p)
+	}
+	for name, said := range map[string][]string{
+		"0.tar": {"a/0003.jpg", "a/0150.jpg", "a/0151.jpg", "a/0170.jpg"},
+		"2.tar": {"the file ends"},
+		"3":     {"checksum"},
+		"4.tgz": {"a/0003.jpg", "a/0150.jpg", "a/0151.jpg", "a/0170.jpg"},
+		"5.tar": {"the file ends within a header"},
+	} {
+		if len(wrong[name]) != len(said) {
+			t.Errorf("%s: %+v", name, wrong[name])
+			continue
+		}
+		for i, p := range wrong[name] {
+			at := bytes.Index(spoiled, []byte(said[i])) + 512
+			if !strings.Contains(p.Reason, said[i]) || !strings.Contains(p.Reason, "offset") {
+				t.Errorf("%s: %s", name, p.Reason)
+			}
+			if p.Picture && (p.Offset != int64(at) || string(p.Member) != said[i]) {
+				t.Errorf("%s: %+v, not at %d", name, p, at)
+			}
+		}
+	}
+	if len(wrong) != 5 {
+		t.Errorf("%v", wrong)
+	}
+}
