@@ -23,6 +23,7 @@ from test_shard_indexes import kept as kept
 from test_shard_indexes import out as out
 from test_shard_indexes import sharded as sharded
 from test_shard_indexes import web as web
+from test_shared_limit import alone
 
 
 def downloads(dataset: Any, urls: list[str]) -> None:
@@ -60,7 +61,7 @@ def test_kill_9_anywhere(
         for _ in range(2):
             if not (pid := os.fork()):
                 try:
-                    signal.alarm(60)
+                    alone()
                     random.seed()
                     downloads(dataset, urls)
                 except BaseException as error:

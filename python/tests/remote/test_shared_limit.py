@@ -91,6 +91,13 @@ def test_eight_ranks_share_the_room_of_a_batch(web: Served, out: Path, limit: in
     assert children(8, rank) == [0] * 8
 
 
+def alone() -> None:
+    """What a forked process of a test begins with: it ends, and waits for no thread of its parent."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(80)
+    torch.set_num_threads(1)
+
+
 def children(count: int, work: Callable[[int], None]) -> list[int]:
     """How forked processes, which all work at the same time, ended."""
     pids = []
@@ -99,7 +106,7 @@ def children(count: int, work: Callable[[int], None]) -> list[int]:
         if not pid:
             status = 1
             try:
-                signal.alarm(100)
+                alone()
                 work(number)
                 status = 0
             except BaseException as error:
