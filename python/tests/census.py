@@ -34,7 +34,7 @@ MOST = {
     "formats on disk": 2,
     "orders": 1,
     "lines: library": 80_657,
-    "lines: tests": 66_929,
+    "lines: tests": 66_930,
     "lines: benchmarks": 8_732,
 }
 
