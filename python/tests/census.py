@@ -33,8 +33,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 80_657,
-    "lines: tests": 66_930,
+    "lines: library": 80_660,
+    "lines: tests": 66_933,
     "lines: benchmarks": 8_732,
 }
 
