@@ -256,6 +256,9 @@ func (s *sought) extents(first, n int64) (func(i int64) (*source.Extent, error),
 		if from < 0 || to < from || to > all {
 			return nil, s.f.fault(errs.ErrDamaged, fmt.Sprintf("a value from byte %d to %d of %d", from, to, all))
 		}
+		if to == from { // a buffer without bytes may point anywhere
+			return &source.Extent{Offset: s.b.body}, nil
+		}
 		return &source.Extent{Offset: s.b.body + begins + from, Length: to - from}, nil
 	}, nil
 }

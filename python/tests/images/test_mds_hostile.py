@@ -106,7 +106,8 @@ def rows_of(data: bytes) -> list[Any] | None:
     (length,) = struct.unpack_from("<I", data, len(data) - 12)
     table = pa.ipc.open_file(data[-12 - length : -12]).read_all()
     table.validate(full=True)
-    return [*zip(table["image"].to_pylist(), table["class"].to_pylist(), strict=True)]
+    pictures = [one.encode() if isinstance(one, str) else one for one in table["image"].to_pylist()]
+    return [*zip(pictures, table["class"].to_pylist(), strict=True)]
 
 
 def pixels_of(stored: bytes) -> tuple[tuple[int, int], bytes]:

@@ -101,6 +101,12 @@ def compare(seeds: range, path: Path) -> tuple[int, int]:
     return taken, refused
 
 
+def test_empty_values_of_a_buffer_that_points_anywhere(tmp_path: Path) -> None:
+    """Found by the soak: an error that blamed an index, where nothing is wrong but the buffer's place."""
+    compare(range(25241, 25242), tmp_path / "a.parquet")
+    compare(range(28636, 28637), tmp_path / "a.parquet")
+
+
 @pytest.mark.parametrize(
     "seeds",
     [
