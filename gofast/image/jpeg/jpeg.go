@@ -84,6 +84,38 @@ func pack(d *picture.Decoder, file []byte) []byte {
 	return C.GoBytes(unsafe.Pointer(out.data), C.int(size))
 }
 
+// skipsOf is how far the symbols of a look-up move on together, by a table of codes as files have it, and symbolsOf the
+// same symbol by symbol: after each, the bits and the coefficients. For tests.
+func skipsOf(bits [17]byte, values [256]byte) (skips []uint16, symbols func(look int) [][2]int) {
+	t := (*C.huffman_table)(C.calloc(1, C.sizeof_huffman_table))
+	defer C.free(unsafe.Pointer(t))
+	var from C.lj_huffman
+	for i, n := range bits {
+		from.bits[i] = C.uint8_t(n)
+	}
+	for i, v := range values {
+		from.values[i] = C.uint8_t(v)
+	}
+	C.huffman_make_table(t, &from, 1)
+	C.huffman_make_skips(t)
+	for _, s := range t.skip {
+		skips = append(skips, uint16(s))
+	}
+	look := t.look
+	return skips, func(at int) (each [][2]int) {
+		for bits, on := 0, 0; ; each = append(each, [2]int{bits, on}) {
+			e := look[at<<bits&(len(look)-1)]
+			if e.on == C.HUFFMAN_NONE || on >= C.HUFFMAN_END {
+				return each
+			}
+			bits, on = bits+int(e.bits)%C.HUFFMAN_RARE, on+int(e.on)
+			if bits > C.HUFFMAN_LOOK {
+				return each
+			}
+		}
+	}
+}
+
 func coefficientForms(most int) { C.coefficients_most = C.int(most) }
 
 const allForms = C.COEFFICIENTS_WIDE
