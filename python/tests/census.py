@@ -33,8 +33,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 80_405,
-    "lines: tests": 66_112,
+    "lines: library": 80_525,
+    "lines: tests": 66_154,
     "lines: benchmarks": 8_732,
 }
 
