@@ -39,28 +39,29 @@ int gf_image_keeps(const gf_image_program *p, int64_t sample, gf_stamp *stamp) {
     return p->reader->stamp(p->reader, &extent, stamp) && gf_kept_takes(p->kept, sample, stamp);
 }
 
-// Makes the bytes of a record: what the certain steps make of the picture, or the coefficients of a JPEG that none of them
-// changes. 1 if there are some.
-static int make_record(const gf_image_program *certain, gf_image_worker *w, gf_opened *source, gf_record_room *room) {
-    gf_fault fault;
-    if (!certain->steps->n && source->format == &gf_jpeg_format && gf_jpeg_packs(source->state))
-        return gf_jpeg_pack(source->state, room->memory, room->before, &room->size);
-    return !gf_image_run(w, certain, source, NULL, 0, (gf_size){0}, NULL, (uint8_t *)room, &fault);
-}
-
 int gf_image_by_record(gf_image_worker *w, const gf_image_program *p, int64_t sample, const gf_stamp *stamp, gf_opened *source, const int32_t *record,
                        uint8_t *x) {
+    gf_fault fault;
     gf_record h = {.width = source->picture.width, .height = source->picture.height};
     memcpy(h.stamp, stamp, sizeof *stamp);
     gf_record_room room = {.memory = &w->record, .before = gf_kept_before(p->kept, sample)};
-    if (!make_record(p->certain, w, source, &room)) {
+    int made, done = 0; // the record, the sample
+    if (!p->certain->steps->n && source->format == &gf_jpeg_format && gf_jpeg_packs(source->state)) {
+        gf_jpeg_pack(source->state, room.memory, room.before);
+        if (gf_image_run(w, p, source, NULL, 0, (gf_size){0}, record, x, &fault)) return 0;
+        done = 1;
+        made = gf_jpeg_packed(source->state, &room.size);
+    } else {
+        made = !gf_image_run(w, p->certain, source, NULL, 0, (gf_size){0}, NULL, (uint8_t *)&room, &fault);
+    }
+    if (!made) {
         gf_kept_never(p->kept, sample);
-        return 0;
+        return done;
     }
     h.bytes = (int64_t)room.size;
     h.info = room.info;
     memcpy(w->record.data, &h, sizeof h);
-    if (!go_on(w, p, &h, w->record.data + room.before, record, x)) return 0;
+    if (!done && !go_on(w, p, &h, w->record.data + room.before, record, x)) return 0;
     gf_stamp now;
     gf_extent extent = gf_image_extent(p, sample);
     if (p->reader->stamp(p->reader, &extent, &now) && !memcmp(&now, stamp, sizeof now))

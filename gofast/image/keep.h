@@ -12,8 +12,8 @@ int gf_image_of_record(gf_image_worker *, const gf_image_program *, int64_t samp
 // Whether a sample that is read next is kept; and the stamp of what is read.
 int gf_image_keeps(const gf_image_program *, int64_t sample, gf_stamp *);
 
-// Makes an open picture's sample by way of its record, which is kept if the file is still the same behind it. 0: it cannot be
-// made, and the source has to be opened once more.
+// Makes an open picture's sample by way of its record, which is kept if the file is still the same behind it; of coefficients,
+// both in one. 0: it cannot be made, and the source has to be opened once more.
 int gf_image_by_record(gf_image_worker *, const gf_image_program *, int64_t sample, const gf_stamp *, gf_opened *, const int32_t *record, uint8_t *x);
 
 #endif

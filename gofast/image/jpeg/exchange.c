@@ -20,13 +20,18 @@ int exchange_look(gf_jpeg *j) {
     return marker == 0xd9;
 }
 
+static int read_mcu(gf_jpeg *j, uint32_t mcu, int16_t (*const *blocks)[64]) {
+    if (j->packed) return coefficients_read(&j->coefficients, mcu, blocks);
+    return j->packing.memory ? pack_mcu(j, mcu, blocks) : huffman_mcu(&j->huffman, mcu, blocks);
+}
+
 static int decode_mcu(lj_decompress *d, int16_t (*const *blocks)[64]) {
     gf_jpeg *j = (gf_jpeg *)d;
     uint32_t mcu = j->mcu++;
     int wanted = blocks && j->column >= j->first_mcu && j->column < j->end_mcu;
     if (++j->column == d->mcus_per_row) j->column = 0;
     // Others are left out, and read later if no mark leads to the next one that is wanted.
-    if (wanted && !(j->packed ? coefficients_read(&j->coefficients, mcu, blocks) : huffman_mcu(&j->huffman, mcu, blocks))) longjmp(j->broken, NOT_OURS);
+    if (wanted && !read_mcu(j, mcu, blocks)) longjmp(j->broken, NOT_OURS);
     return 1;
 }
 
@@ -47,14 +52,16 @@ static int is_ours(gf_jpeg *j) {
 
 int exchange_start(gf_jpeg *j) {
     lj_decompress *d = &j->d;
-    if (!is_ours(j)) return !j->packed;
+    int ours = is_ours(j);
+    if (j->packing.memory && (!ours || !pack_begin(j))) j->packing.memory = NULL;
+    if (!ours) return !j->packed;
     unsigned width = d->components == 1 ? 8 : 8 * (unsigned)d->most_horizontal, end = (unsigned)(j->first + j->columns);
     unsigned height = d->components == 1 ? 8 : 8 * (unsigned)d->most_vertical, bottom = (unsigned)(j->region.y + j->region.height);
     j->mcu = j->column = 0;
     j->first_mcu = (unsigned)j->first / width;
     j->end_mcu = (end + width - 1) / width;
     gf_meter *meter = gf_meter_here();
-    if (!j->packed && huffman_may_be_marked(&j->huffman)) {
+    if (!j->packed && !j->packing.memory && huffman_may_be_marked(&j->huffman)) {
         huffman_wanted wanted = {d->mcus_per_row, j->first_mcu, j->end_mcu, (bottom + height - 1) / height};
         int known = huffman_use(&j->huffman, marks_of(j->data, j->n, d->mcus_per_row * d->mcu_rows_in_scan, j->comes_again), wanted);
         j->marked += known;

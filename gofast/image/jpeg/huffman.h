@@ -18,6 +18,12 @@ enum {
     HUFFMAN_MOST = 16 << 20,         // bytes of a file; larger ones are the library's
 };
 
+// What an entry may move on besides the coefficients of a run: more than any other symbol.
+enum {
+    HUFFMAN_END = 128,  // the end of a block
+    HUFFMAN_NONE = 192, // no symbol
+};
+
 // A symbol that begins with the bits of a look-up. Each field is a byte of its own, since a processor loads four bytes in
 // less time than it shifts three fields out of a word: 9 % of the decoder.
 typedef struct {
@@ -34,7 +40,10 @@ typedef struct {
     int32_t limit[HUFFMAN_LONGEST + 2]; // the first invalid code of so many bits, at the left of 16 bits
     int32_t offset[HUFFMAN_LONGEST + 1];
     huffman_entry look[1 << HUFFMAN_LOOK];
+    // How far all symbols that a look-up holds whole move on together, two on average: bits of codes and values in the low
+    // byte, coefficients in the high one; if there is no whole symbol, 64.
     uint16_t skip[1 << HUFFMAN_LOOK];
+    int skips; // whether these are made
 } huffman_table;
 
 typedef int16_t huffman_block[64];
@@ -73,7 +82,8 @@ typedef struct {
 
     int blocks;
     uint8_t component[10];
-    const huffman_table *dc[10], *ac[10];
+    const huffman_table *dc[10];
+    huffman_table *ac[10];
     huffman_table tables[2][4]; // DC, AC
 } huffman;
 
@@ -95,5 +105,26 @@ int huffman_use(huffman *, jpeg_marks *, huffman_wanted);
 int huffman_mcu(huffman *, uint32_t mcu, huffman_block *const *blocks);
 
 void huffman_free(huffman *);
+
+// Among huffman.c, huffman_table.c and huffman_scan.c:
+
+// Copies the bytes up to the next marker, without the zero after each 0xff. Returns 0 if no marker follows.
+int huffman_next_bytes(huffman *);
+
+// Memory at least so large instead of some that is; what that held is lost. NULL if there is none.
+void *huffman_fit(void *memory, size_t *room, size_t size);
+
+// Decode the next MCU at a place; skip one; decode one here and one below. Return 0 if not ours. They may read behind the data.
+int huffman_keep(const huffman *, huffman_place *, huffman_block *const *blocks);
+int huffman_skip(const huffman *, huffman_place *);
+int huffman_two(huffman *, huffman_block *const *blocks, huffman_block *below);
+
+// Makes a table, if it is another one than before, without its skips.
+void huffman_make_table(huffman_table *, const lj_huffman *, int ac);
+
+void huffman_make_skips(huffman_table *);
+
+// The entry of a code that is longer than a look-up, if there is such a code.
+huffman_entry huffman_long_entry(const huffman_table *, uint64_t bits, int ac);
 
 #endif

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"image"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,4 +107,40 @@ func FuzzCoefficients(f *testing.F) {
 		}
 		p.agree(t, file, part(rand.New(rand.NewPCG(seed, 1)), size))
 	})
+}
+
+// A skip is what some of the look-up's symbols come to, one after the other: all, where the block may go on behind them.
+func TestSkipsAreSymbols(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 32))
+	several := 0
+	for range 200 {
+		var bits [17]byte
+		var values [256]byte
+		left := 1 << 16 // of the codes' room
+		for length := 1; length <= 16; length++ {
+			most := left >> (16 - length)
+			if length < 16 && most > 1 {
+				bits[length] = byte(r.IntN(min(most, 12)))
+			}
+			left -= int(bits[length]) << (16 - length)
+		}
+		for i := range values {
+			values[i] = byte(r.IntN(16)<<4 | r.IntN(12))
+		}
+		values[r.IntN(4)] = 0
+		skips, symbols := skipsOf(bits, values)
+		for at, skip := range skips {
+			each, got := symbols(at), [2]int{int(skip & 255), int(skip >> 8)}
+			all := len(each) == 0 || each[len(each)-1][1]%128 < 64
+			if len(each) == 0 && got != [2]int{0, 64} || len(each) > 0 && !slices.Contains(each, got) || len(each) > 0 && all && got != each[len(each)-1] {
+				t.Fatalf("look-up %b: %v of symbols %v", at, got, each)
+			}
+			if len(each) > 1 {
+				several++
+			}
+		}
+	}
+	if several < 10000 {
+		t.Errorf("%d look-ups have several symbols: this tests little", several)
+	}
 }

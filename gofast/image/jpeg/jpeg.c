@@ -127,6 +127,7 @@ static int32_t size(const uint8_t *data, size_t n, size_t length, int32_t *width
 static int read_header(gf_jpeg *j, gf_fault *fault) {
     gf_jpeg_header header;
     if (j->stage != IDLE) stop(j);
+    j->packing.memory = NULL;
     int code = gf_jpeg_header_read(j->data, j->n, j->n, &header, fault);
     if (code) return code;
     if ((int64_t)header.width * header.height > j->max_pixels) return gf_fault_set(fault, GF_FAULT_LIMIT, -1, "the picture has too many pixels");

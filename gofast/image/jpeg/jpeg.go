@@ -4,13 +4,18 @@ package jpeg
 #cgo CFLAGS: -O3 -std=gnu11 -Wall -Wextra
 #cgo LDFLAGS: -ldl
 #include <stdlib.h>
+#include "../picture/opened.h"
 #include "state.h"
 
-static int pack_file(gf_jpeg *j, const uint8_t *data, size_t n, gf_bytes *out, size_t *size) {
+// Decodes a region of a file, and makes the file's record on the way.
+static int pack_file(gf_jpeg *j, const uint8_t *data, size_t n, gf_box region, uint8_t *pixels, gf_bytes *out, size_t *size) {
 	gf_sample_bytes file = {.data = data, .size = n, .length = n};
-	gf_picture picture;
+	gf_opened picture;
 	gf_fault fault;
-	return !gf_jpeg_format.begin(j, &file, INT32_MAX, &picture, &fault) && gf_jpeg_packs(j) && gf_jpeg_pack(j, out, 0, size);
+	if (gf_picture_open(&picture, &gf_jpeg_format, j, &file, INT32_MAX, &fault) || !gf_jpeg_packs(j)) return 0;
+	gf_jpeg_pack(j, out, 0);
+	int code = gf_opened_read(&picture, region, pixels, 4 * (int64_t)region.width, &fault);
+	return !code && !gf_opened_end(&picture, &fault) && gf_jpeg_packed(j, size);
 }
 
 static void use_marks(uintptr_t memory, size_t size) { gf_jpeg_marks_use((void *)memory, size); }
@@ -19,6 +24,7 @@ import "C"
 
 import (
 	"embed"
+	"image"
 	"sync"
 	"unsafe"
 
@@ -70,18 +76,52 @@ func KeepMarks() {
 	})
 }
 
-// coefficientsFormat is gf_coefficients_format; pack makes such a record of a file, nil if
-// it cannot be one; coefficientForms leaves out the forms above one, 0 for plain C. For tests.
+// coefficientsFormat is gf_coefficients_format; pack decodes a region of a file and makes such a record of
+// the file on the way, nil if it cannot be one; coefficientForms leaves out the forms above one, 0 for plain C. For tests.
 var coefficientsFormat = picture.FormatAt(unsafe.Pointer(&C.gf_coefficients_format))
 
-func pack(d *picture.Decoder, file []byte) []byte {
+func pack(d *picture.Decoder, file []byte, region image.Rectangle) (record []byte, pixels *image.RGBA) {
 	var out C.gf_bytes
 	var size C.size_t
 	defer func() { C.free(unsafe.Pointer(out.data)) }()
-	if C.pack_file((*C.gf_jpeg)(d.State), (*C.uint8_t)(unsafe.SliceData(file)), C.size_t(len(file)), &out, &size) == 0 {
-		return nil
+	pixels = image.NewRGBA(image.Rectangle{Max: region.Size()})
+	box := C.gf_box{x: C.int32_t(region.Min.X), y: C.int32_t(region.Min.Y), width: C.int32_t(region.Dx()), height: C.int32_t(region.Dy())}
+	if C.pack_file((*C.gf_jpeg)(d.State), (*C.uint8_t)(unsafe.SliceData(file)), C.size_t(len(file)), box, (*C.uint8_t)(unsafe.SliceData(pixels.Pix)), &out, &size) == 0 {
+		return nil, nil
 	}
-	return C.GoBytes(unsafe.Pointer(out.data), C.int(size))
+	return C.GoBytes(unsafe.Pointer(out.data), C.int(size)), pixels
+}
+
+// skipsOf is how far the symbols of a look-up move on together, by a table of codes as files have it, and symbolsOf the
+// same symbol by symbol: after each, the bits and the coefficients. For tests.
+func skipsOf(bits [17]byte, values [256]byte) (skips []uint16, symbols func(look int) [][2]int) {
+	t := (*C.huffman_table)(C.calloc(1, C.sizeof_huffman_table))
+	defer C.free(unsafe.Pointer(t))
+	var from C.lj_huffman
+	for i, n := range bits {
+		from.bits[i] = C.uint8_t(n)
+	}
+	for i, v := range values {
+		from.values[i] = C.uint8_t(v)
+	}
+	C.huffman_make_table(t, &from, 1)
+	C.huffman_make_skips(t)
+	for _, s := range t.skip {
+		skips = append(skips, uint16(s))
+	}
+	look := t.look
+	return skips, func(at int) (each [][2]int) {
+		for bits, on := 0, 0; ; each = append(each, [2]int{bits, on}) {
+			e := look[at<<bits&(len(look)-1)]
+			if e.on == C.HUFFMAN_NONE || on >= C.HUFFMAN_END {
+				return each
+			}
+			bits, on = bits+int(e.bits)%C.HUFFMAN_RARE, on+int(e.on)
+			if bits > C.HUFFMAN_LOOK {
+				return each
+			}
+		}
+	}
 }
 
 func coefficientForms(most int) { C.coefficients_most = C.int(most) }

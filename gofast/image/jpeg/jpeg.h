@@ -16,8 +16,12 @@ int gf_jpeg_starts(void *state, const gf_sample_bytes *file, int64_t max_pixels)
 // Whether a file that was begun with gf_jpeg_format, and not started, may be made a record.
 int gf_jpeg_packs(const void *state);
 
-// Makes that record in memory behind `before` bytes, and ends the picture. Returns 0 if the library must decode the file.
-int gf_jpeg_pack(void *state, gf_bytes *memory, size_t before, size_t *size);
+// Makes that record in memory behind `before` bytes, from the codes that the next start and its rows decode: a decode of its
+// own would read most of them twice.
+void gf_jpeg_pack(void *state, gf_bytes *memory, size_t before);
+
+// Completes the record of a picture that has ended. The file's bytes are still there. Returns 0 if the library had to decode it.
+int gf_jpeg_packed(void *state, size_t *size);
 
 // The library's version and path, such as "libjpeg-turbo version 3.2.0 (build 20261016), /usr/lib/libjpeg.so.62". It is ""
 // before the library is found.

@@ -13,7 +13,7 @@ typedef struct {
     uint64_t hash, size;    // of the file
     uint32_t every, room;   // MCUs from a mark to the next; the marks there are, when all are known
     _Atomic uint32_t known; // the first so many of them
-    _Atomic uint64_t mark[]; // the i-th is that of MCU (i + 1) * every: huffman.c
+    _Atomic uint64_t mark[]; // the i-th is that of MCU (i + 1) * every: huffman_scan.c
 } jpeg_marks;
 
 // The marks of a file whose scan has so many MCUs. Those of a file that is not known yet are made without any that is known,

@@ -1,5 +1,5 @@
 // A JPEG as a record for later epochs: its header without what decodes nothing, and its coefficients.
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "state.h"
@@ -56,46 +56,54 @@ static size_t copy_header(const gf_jpeg *j, size_t end, uint8_t *to) {
 // The most bytes of so many blocks: any value takes 2 bits at least as a Huffman code, and one beyond a byte 9 of them.
 static size_t most_bytes(size_t codes, size_t blocks) { return 4 * codes + 14 * blocks + COEFFICIENTS_SLACK; }
 
-// Reads all codes of the scan, and writes their coefficients. Returns where those end; NULL if they are not ours.
-static uint8_t *write_all(gf_jpeg *j, uint32_t mcus, uint8_t *anchors, uint8_t *start, const uint8_t *end) {
-    const coefficients_mcu order = coefficients_mcu_of(&j->d);
-    huffman_block blocks[10], *each[10];
-    for (int i = 0; i < 10; i++) each[i] = &blocks[i];
-    int32_t last_dc[4];
-    uint8_t *at = start;
-    for (uint32_t mcu = 0; mcu < mcus; mcu++) {
-        if (mcu % COEFFICIENTS_EVERY == 0) {
-            uint32_t offset = (uint32_t)(at - start);
-            memcpy(anchors + mcu / COEFFICIENTS_EVERY * sizeof offset, &offset, sizeof offset);
-            memset(last_dc, 0, sizeof last_dc);
-        }
-        memset(blocks, 0, (size_t)order.count * sizeof *blocks);
-        if (!huffman_mcu(&j->huffman, mcu, each)) return NULL;
-        for (int i = 0; i < order.count; i++) {
-            if (end - at < COEFFICIENTS_SLACK) return NULL;
-            at = coefficients_write(at, blocks[i], &last_dc[order.component[i]]);
-        }
+// Writes the next MCU, which is decoded into blocks full of zeroes. Returns 0 if it is not ours.
+static int write_next(gf_jpeg *j, huffman_block *const *blocks) {
+    packing *p = &j->packing;
+    if (p->mcu % COEFFICIENTS_EVERY == 0) {
+        uint32_t offset = (uint32_t)(p->next - p->first);
+        memcpy(p->anchors + p->mcu / COEFFICIENTS_EVERY * sizeof offset, &offset, sizeof offset);
+        memset(p->last_dc, 0, sizeof p->last_dc);
     }
-    return at;
+    if (!huffman_mcu(&j->huffman, p->mcu++, blocks)) return 0;
+    for (int i = 0; i < p->order.count; i++) {
+        if (p->end - p->next < COEFFICIENTS_SLACK) return 0;
+        p->next = coefficients_write(p->next, *blocks[i], &p->last_dc[p->order.component[i]]);
+    }
+    return 1;
 }
 
-static int pack(gf_jpeg *j, gf_bytes *memory, size_t before, size_t *size) {
-    lj_decompress *d = &j->d;
-    size_t header = (size_t)(j->source.next - j->data), codes = j->n - header;
-    if (!j->library->start(d) || !huffman_begin(&j->huffman, d)) return 0;
-    uint32_t mcus = d->mcus_per_row * d->mcu_rows_in_scan;
-    size_t anchors = anchors_of(mcus) * sizeof(uint32_t), most = most_bytes(codes, (size_t)mcus * (size_t)d->blocks_in_mcu);
-    if (!gf_bytes_reserve(memory, before + sizeof(record) + header + anchors + most)) return 0;
-    uint8_t *at = memory->data + before, *end = memory->data + before + sizeof(record) + header + anchors + most;
-    record r = {.header = (uint32_t)copy_header(j, header, at + sizeof r), .mcus = mcus};
-    uint8_t *first = at + sizeof r + r.header, *last = r.header ? write_all(j, mcus, first, first + anchors, end) : NULL;
-    if (!last) return 0;
-    memcpy(r.magic, MAGIC, sizeof r.magic);
-    r.bytes = (uint32_t)(last - first - anchors);
-    memcpy(at, &r, sizeof r);
-    memset(last, 0, COEFFICIENTS_SLACK);
-    *size = (size_t)(last - at) + COEFFICIENTS_SLACK;
+// Writes all MCUs before this one that are not written yet.
+static int write_to(gf_jpeg *j, uint32_t mcu) {
+    huffman_block unwanted[10], *nowhere[10];
+    for (int i = 0; i < 10; i++) nowhere[i] = &unwanted[i];
+    while (j->packing.mcu < mcu) {
+        memset(unwanted, 0, (size_t)j->packing.order.count * sizeof *unwanted);
+        if (!write_next(j, nowhere)) return 0;
+    }
     return 1;
+}
+
+int pack_mcu(gf_jpeg *j, uint32_t mcu, huffman_block *const *blocks) {
+    return (j->packing.mcu == mcu || write_to(j, mcu)) && write_next(j, blocks);
+}
+
+int pack_begin(gf_jpeg *j) {
+    const lj_decompress *d = &j->d;
+    packing *p = &j->packing;
+    size_t codes = j->n - p->header;
+    p->mcus = d->mcus_per_row * d->mcu_rows_in_scan;
+    size_t anchors = anchors_of(p->mcus) * sizeof(uint32_t), most = most_bytes(codes, (size_t)p->mcus * (size_t)d->blocks_in_mcu);
+    size_t all = p->before + sizeof(record) + p->header + anchors + most;
+    if (!gf_bytes_reserve(p->memory, all)) return 0;
+    uint8_t *at = p->memory->data + p->before;
+    record r = {.header = (uint32_t)copy_header(j, p->header, at + sizeof r), .mcus = p->mcus};
+    memcpy(r.magic, MAGIC, sizeof r.magic);
+    memcpy(at, &r, sizeof r);
+    p->anchors = at + sizeof r + r.header;
+    p->first = p->next = p->anchors + anchors;
+    p->end = p->memory->data + all;
+    p->order = coefficients_mcu_of(d);
+    return r.header > 0;
 }
 
 int gf_jpeg_packs(const void *state) {
@@ -103,8 +111,19 @@ int gf_jpeg_packs(const void *state) {
     return j->stage == HEADER && !j->packed && !j->by_library && j->clean && j->library->decode_mcu && j->n <= HUFFMAN_MOST;
 }
 
-int gf_jpeg_pack(void *state, gf_bytes *memory, size_t before, size_t *size) {
+void gf_jpeg_pack(void *state, gf_bytes *memory, size_t before) {
     gf_jpeg *j = state;
-    if (setjmp(j->broken)) return 0; // the next file begins with the structure as it is after an error
-    return pack(j, memory, before, size);
+    j->packing = (packing){.memory = memory, .before = before, .header = (size_t)(j->source.next - j->data)};
+}
+
+int gf_jpeg_packed(void *state, size_t *size) {
+    gf_jpeg *j = state;
+    packing *p = &j->packing;
+    if (!p->memory || !p->mcus || !write_to(j, p->mcus)) return 0;
+    uint8_t *at = p->memory->data + p->before;
+    uint32_t bytes = (uint32_t)(p->next - p->first);
+    memcpy(at + offsetof(record, bytes), &bytes, sizeof bytes);
+    memset(p->next, 0, COEFFICIENTS_SLACK);
+    *size = (size_t)(p->next - at) + COEFFICIENTS_SLACK;
+    return 1;
 }

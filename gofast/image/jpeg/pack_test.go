@@ -29,6 +29,12 @@ func newPacker(t testing.TB) packer {
 	return p
 }
 
+// pack makes a file's record, and decodes little of it for its pixels.
+func (p packer) pack(file []byte) []byte {
+	record, _ := pack(p.maker, file, image.Rect(0, 0, 1, 1))
+	return record
+}
+
 // agree decodes a region of a record, which must have the library's pixels of the file.
 func (p packer) agree(t *testing.T, file, record []byte, region image.Rectangle) {
 	t.Helper()
@@ -68,17 +74,22 @@ func TestRecordsAreTheLibrarys(t *testing.T) {
 			t.Fatal(err)
 		}
 		coefficientForms(0)
-		record := pack(p.maker, file)
+		record := p.pack(file)
 		for form := 1; form <= allForms; form++ {
 			coefficientForms(form)
-			if other := pack(p.maker, file); record == nil || !bytes.Equal(record, other) {
+			if other := p.pack(file); record == nil || !bytes.Equal(record, other) {
 				t.Fatalf("file %d: %d bytes of a record, in plain C, and %d in form %d", i, len(record), len(other), form)
 			}
 		}
 		p.agree(t, file, record, image.Rectangle{})
 		for k := range 30 {
 			coefficientForms(k % (allForms + 1))
-			p.agree(t, file, record, part(r, size))
+			region := part(r, size)
+			p.agree(t, file, record, region)
+			other, pixels := pack(p.maker, file, region)
+			if theirs, err := p.library.Decode(file, region); err != nil || !bytes.Equal(record, other) || !bytes.Equal(pixels.Pix, theirs.Pix) {
+				t.Fatalf("file %d: beside %v: another record or other pixels, %v", i, region, err)
+			}
 		}
 		coefficientForms(allForms)
 	}
@@ -91,9 +102,9 @@ func TestExtremeCoefficients(t *testing.T) {
 	for quality := 1; quality <= 100; quality += 11 {
 		file := noise(t, r, 120, 90, quality)
 		coefficientForms(0)
-		record := pack(p.maker, file)
+		record := p.pack(file)
 		coefficientForms(allForms)
-		if record == nil || !bytes.Equal(record, pack(p.maker, file)) {
+		if record == nil || !bytes.Equal(record, p.pack(file)) {
 			t.Fatalf("quality %d: %d bytes of a record, or others in another form", quality, len(record))
 		}
 		for range 20 {
@@ -123,7 +134,7 @@ func TestRecordsOfOddHeaders(t *testing.T) {
 			at = next
 		}
 		odd = append(append([]byte{0xff, 0xd8}, odd...), file[end:]...)
-		record := pack(p.maker, odd)
+		record := p.pack(odd)
 		if record == nil {
 			t.Fatal("no record")
 		}
@@ -134,10 +145,10 @@ func TestRecordsOfOddHeaders(t *testing.T) {
 func TestNoRecords(t *testing.T) {
 	p := newPacker(t)
 	for _, g := range goldens(t) {
-		if strings.Contains(g.name, "progressive") && pack(p.maker, g.file) != nil {
+		if strings.Contains(g.name, "progressive") && p.pack(g.file) != nil {
 			t.Errorf("%s has a record", g.name)
 		}
-		if pack(p.maker, g.file[:len(g.file)*2/3]) != nil {
+		if p.pack(g.file[:len(g.file)*2/3]) != nil {
 			t.Errorf("%s has a record though it is cut", g.name)
 		}
 	}
@@ -151,7 +162,7 @@ func TestNoRecords(t *testing.T) {
 			if err != nil || size.X*size.Y > 1<<20 {
 				continue
 			}
-			record := pack(p.maker, file)
+			record := p.pack(file)
 			if record == nil {
 				continue
 			}
@@ -174,7 +185,7 @@ func TestDamagedRecords(t *testing.T) {
 	r := rand.New(rand.NewPCG(27, 28))
 	for _, file := range [][]byte{photo(t, 150, 100, false), photo(t, 90, 120, true)} {
 		size, _ := sizeOf(file)
-		record := pack(p.maker, file)
+		record := p.pack(file)
 		for range 3000 {
 			bad := bytes.Clone(record)
 			switch r.IntN(4) {
@@ -207,7 +218,7 @@ func BenchmarkRecords(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if record := pack(p.maker, file); record != nil {
+		if record := p.pack(file); record != nil {
 			files, records = append(files, file), append(records, record)
 			all, packed = all+len(file), packed+len(record)
 		}
@@ -231,7 +242,8 @@ func BenchmarkRecords(b *testing.B) {
 	}
 	run("file", func(i int, region image.Rectangle) { _, _ = p.maker.Decode(files[i], region) })
 	run("record", func(i int, region image.Rectangle) { _, _ = p.records.Decode(records[i], region) })
-	run("pack", func(i int, _ image.Rectangle) { pack(p.maker, files[i]) })
+	run("pack", func(i int, _ image.Rectangle) { p.pack(files[i]) })
+	run("beside", func(i int, region image.Rectangle) { pack(p.maker, files[i], region) })
 }
 
 func noise(t testing.TB, r *rand.Rand, width, height, quality int) []byte {

@@ -14,6 +14,16 @@ enum { IDLE, HEADER, ROWS };
 // Why a decode was left by longjmp: an error of the library, or coefficients that the library must decode.
 enum { BROKEN = 1, NOT_OURS };
 
+// A record that is written while its file is decoded. memory is NULL where there is none.
+typedef struct {
+    gf_bytes *memory;
+    size_t before, header;                  // bytes in front of the record, and of the file's header
+    uint8_t *anchors, *first, *next, *end;  // in memory: anchors, and coefficients
+    uint32_t mcu, mcus;                     // the next one that is written, and all
+    coefficients_mcu order;
+    int32_t last_dc[4];
+} packing;
+
 typedef struct {
     lj_decompress d; // first: the library's callbacks get a pointer to it
     const lj_library *library;
@@ -47,6 +57,7 @@ typedef struct {
 
     int packed; // the picture is a record (pack.c), and data are its header
     coefficients coefficients;
+    packing packing;
 } gf_jpeg;
 
 // library.c: gf_jpeg_format's load.
@@ -75,6 +86,12 @@ int pack_open(gf_jpeg *, const uint8_t *data, size_t n);
 
 // Prepares for a record's scan, of which the library has read the header. 0 if it is another picture's.
 int pack_start(gf_jpeg *);
+
+// Begins the record of a file whose codes are ours. 0 if there can be none.
+int pack_begin(gf_jpeg *);
+
+// Decodes an MCU into blocks full of zeroes, as huffman_mcu does, and writes it and all before it.
+int pack_mcu(gf_jpeg *, uint32_t mcu, huffman_block *const *blocks);
 
 // exchange.c: our decoder of coefficients instead of the library's.
 
