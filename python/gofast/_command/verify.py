@@ -22,7 +22,7 @@ from .._tables import array_folder
 from .._tables.column_options import verified
 from . import output
 from .findings import verify_text
-from .listed_shards import FoundIndexes, problem_of
+from .found_indexes import FoundIndexes, problem_of
 
 _DESCRIPTION = """Decodes every picture to its last row and reads every table whole, as training would: it
 says what gofast.TableDataset would say, with these options. Columns of text are not checked, and are named.
