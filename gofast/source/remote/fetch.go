@@ -40,12 +40,14 @@ func Fetch(ctx context.Context, files []*File, options Options) (fd int, found [
 				if err != nil {
 					return err
 				}
-				room := (min(state.Size, most) + 7) &^ 7
-				at := end.Add(room) - room
-				if state.Size > most || at > most-room {
-					return f.errorf(errs.ErrLimit, "its %s and those before it do not fit into a quarter of the memory, %s", errs.Bytes(state.Size), errs.Bytes(most))
+				if place := &found[i]; state.Size > place.Bytes { // else it has its place, from a try before
+					room := (min(state.Size, most) + 7) &^ 7
+					place.At = end.Add(room) - room
+					if state.Size > most || place.At > most-room {
+						return f.errorf(errs.ErrLimit, "its %s and those before it do not fit into a quarter of the memory, %s", errs.Bytes(state.Size), errs.Bytes(most))
+					}
 				}
-				found[i] = Fetched{at, state.Size}
+				found[i].Bytes = state.Size
 				return f.into(memory, found[i], body)
 			})
 		})
