@@ -28,8 +28,9 @@ func Pack(head []byte) string {
 }
 
 // Packs says it of files.
-func Packs(ctx context.Context, paths []string, threads int) ([]Packed, error) {
-	made := make([]Packed, len(paths))
+func Packs(ctx context.Context, paths []string, threads int) (made []Packed, err error) {
+	defer func() { err = errs.Ended(err, op) }()
+	made = make([]Packed, len(paths))
 	return made, pool.Each(ctx, threads, len(paths), func(_ context.Context, i int) error {
 		f, err := source.Open(paths[i])
 		if err != nil {
@@ -60,8 +61,10 @@ type Unpacking struct {
 	Bytes int64  `json:"bytes"` // at most
 }
 
-// Unpack writes what files hold. It says which ones have more than their bytes: of these nothing is left.
+// Unpack writes what files hold. It says which ones have more than their bytes: these get no path, and their
+// parts are the caller's.
 func Unpack(ctx context.Context, files []Unpacking, threads int, progress func(done, total int64)) (larger []bool, err error) {
+	defer func() { err = errs.Ended(err, op) }()
 	total, done := int64(0), atomic.Int64{}
 	for _, one := range files {
 		if info, err := os.Stat(one.From); err == nil {

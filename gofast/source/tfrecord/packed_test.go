@@ -3,6 +3,7 @@ package tfrecord
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -76,5 +77,28 @@ func TestPackedTars(t *testing.T) {
 	}
 	if schema, err := tarIndex(t, odd); err != nil || schema.Files[0].Records != 1 {
 		t.Errorf("%v %v", schema, err)
+	}
+}
+
+// Whoever cancels is told so, and of no fault of gofast's.
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	path := filepath.Join(t.TempDir(), "a.tar.gz")
+	if err := os.WriteFile(path, gzipped(t, tarOf(t, "a.cls", "1")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	_, packs := Packs(ctx, []string{path}, 1)
+	_, unpack := Unpack(ctx, []Unpacking{{From: path}}, 1, func(_, _ int64) {})
+	_, indexes := Indexes(ctx, int(file.Fd()), 1, []ShardIndex{{}})
+	for i, err := range []error{packs, unpack, indexes} {
+		if !errors.Is(err, errs.ErrCanceled) {
+			t.Errorf("%d: %v", i, err)
+		}
 	}
 }

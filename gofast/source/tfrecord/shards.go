@@ -35,6 +35,7 @@ type ShardIndex struct {
 // of its shard's size.
 func Indexes(ctx context.Context, fd, threads int, indexes []ShardIndex) (schemas []Schema, err error) {
 	defer pool.Recover(&err, op, "")
+	defer func() { err = errs.Ended(err, op) }()
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return nil, fail(errs.ErrRead, "cannot stat the indexes").Because(err)
