@@ -103,6 +103,7 @@ func (r *reader) member(of *shard, content io.ReaderAt, m *tfrecord.Member) {
 	switch {
 	case m.Sparse && !named:
 		return
+	case m.Pixels: // nothing is left to be decoded
 	case m.Sparse:
 		err = errs.New(errs.ErrUnsupported, tfrecord.Tar, "it is sparse")
 	default:

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gofast-org/gofast/gofast/source/folder"
+	"github.com/gofast-org/gofast/gofast/source/tfrecord"
 )
 
 // tarOf is a tar file of so many pictures, some of which are spoiled.
@@ -90,5 +93,22 @@ func TestTars(t *testing.T) {
 	}
 	if len(wrong) != 5 {
 		t.Errorf("%v", wrong)
+	}
+}
+
+// A picture that Pillow had in memory has no file's format. Training refuses one whose bytes are too few, so it is found.
+func TestPicturesInMemory(t *testing.T) {
+	root := t.TempDir()
+	for name, whole := range map[string]bool{"abcdef": true, "abc": false} {
+		picture := "\x02\x00\x00\x00\x01\x00\x00\x00\x03\x00\x00\x00RGB" + name
+		size := byte(len(picture))
+		chunk := string([]byte{1, 0, 0, 0, 12, 0, 0, 0, 16 + size, 0, 0, 0, size, 0, 0, 0}) + picture
+		path := write(t, filepath.Join(root, name), []byte(chunk))
+		leaves := []tfrecord.Leaf{{Name: "image", Encoding: "pil"}}
+		listed := Shards{Form: tfrecord.LitData, Paths: []folder.Name{folder.Name(path)}, Samples: []int64{1}, Leaves: leaves}
+		v, err := Verify(t.Context(), []string{path}, Options{Shards: []Shards{listed}})
+		if err != nil || len(v.Unchecked) != 0 || (len(v.Damaged) == 0) != whole || (v.Pictures == 1) != whole {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
 	}
 }

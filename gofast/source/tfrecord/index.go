@@ -46,7 +46,8 @@ type Options struct {
 	// Rows does so in a part of a file of LitData, which is an Arrow file, of a Leaf's path. If numbers are asked for, values are
 	// those of 8 bytes.
 	Rows func(ctx context.Context, path string, part source.Extent, column []string, numbers bool, visit func(value *source.Extent) error) error `json:"-"`
-	// Members visits what is in a Tar, MDS or LitData, some at a time, in their order and also before damage; may be nil.
+	// Members visits what is in a Tar, MDS or LitData, some at a time, in their order, of rows of Arrow column by column, and also
+	// before damage; may be nil.
 	Members func(ctx context.Context, content io.ReaderAt, members []Member) error `json:"-"`
 	// Progress is called with bytes that were read, and all of them, from any goroutine; may be nil.
 	Progress func(done, total int64) `json:"-"`

@@ -224,7 +224,7 @@ func (m *mdsFile) column(f *file, leaf Leaf, text int64) *errs.Error {
 	encoding, _, _ := strings.Cut(leaf.Encoding, ":") // "file:jpg", "image:jpeg"
 	c := mdsColumn{name: leaf.Name, path: leaf.Path, to: f.columns.named(leaf.Name), told: leaf.size == nil, unsigned: strings.HasPrefix(encoding, "u"), pixels: encoding == "pil"}
 	c.picture = slices.Contains([]string{"jpeg", "png", "image"}, encoding)
-	c.seen = m.visit.wanted() && (c.picture || encoding == "bytes" || encoding == "file")
+	c.seen = m.visit.wanted() && (c.picture || c.pixels || encoding == "bytes" || encoding == "file")
 	if len(f.first) < 100 {
 		f.first = append(f.first, leaf.Name)
 	}
@@ -282,9 +282,14 @@ func (m *mdsFile) sample(ctx context.Context, f *file, begin, end int64) *errs.E
 }
 
 func (m *mdsFile) value(ctx context.Context, f *file, c mdsColumn, at, length int64) *errs.Error {
+	if c.pixels {
+		if err := m.pixels(ctx, at, length); err != nil {
+			return err
+		}
+	}
 	if c.seen {
 		name := fmt.Sprintf("sample %d, column %.200q", f.records, c.name)
-		if err := m.visit.see(ctx, Member{Name: name, At: at, Size: length, Picture: c.picture}); err != nil {
+		if err := m.visit.see(ctx, Member{Name: name, At: at, Size: length, Picture: c.picture, Pixels: c.pixels}); err != nil {
 			return unread(err)
 		}
 	}
@@ -300,9 +305,6 @@ func (m *mdsFile) value(ctx context.Context, f *file, c mdsColumn, at, length in
 		c.to.kind = Bytes
 		place := source.Extent{Object: f.columns.object, Offset: at, Length: length}
 		if c.pixels {
-			if err := m.pixels(ctx, at, length); err != nil {
-				return err
-			}
 			place.Packed = source.Pixels
 		}
 		c.to.places.add(place)

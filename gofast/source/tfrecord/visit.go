@@ -10,6 +10,7 @@ type Member struct {
 	Name     string
 	At, Size int64
 	Picture  bool // the file says that it is one
+	Pixels   bool // it is one without a file format, and whole
 	Sparse   bool // its bytes are not at one place
 }
 
