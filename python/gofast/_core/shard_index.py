@@ -169,6 +169,7 @@ def _feature(
         values[mine] = column.values.reshape(-1, values.shape[1])
         has[mine] = 1
     if kind == "byte":
-        values[:, 0] = pieces.of(np.arange(before, before + part.count))  # nothing is packed
-        values[:, 1] -= pieces.spans[values[:, 0], 0]
+        piece = pieces.of(np.arange(before, before + part.count))
+        values[:, 0] |= piece  # file 0; behind the number stands whether it is a picture without a format
+        values[:, 1] -= pieces.spans[piece, 0]
     return kind, values[has == 1].reshape(-1), has

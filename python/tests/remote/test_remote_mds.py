@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import io
 import itertools
 import json
 import pickle
@@ -15,6 +16,7 @@ from urllib.parse import quote
 
 import pytest
 import torch
+from PIL import Image
 from torch.utils.data import DataLoader
 from torchvision import transforms as T
 
@@ -22,7 +24,7 @@ import gofast
 from buckets import copied
 from gofast import errors
 from gofast.integrations import StreamingSampler
-from mds import mds_bytes, write_litdata, write_mds
+from mds import mds_bytes, pil_bytes, write_litdata, write_mds
 from picture_files import contents
 from same import batches, difference
 from served import Served, serving
@@ -141,6 +143,26 @@ def test_compressed_shards_and_chunks(tmp_path: Path, monkeypatch: pytest.Monkey
                 got = make(url, transform=T.ToTensor())
             assert got.targets == want.targets == [50 - i for i in range(13)]
             assert all(torch.equal(got[i][0], want[i][0]) for i in range(13))
+
+
+@pytest.mark.parametrize("form", ["mds", "litdata"])
+def test_pictures_that_pillow_had_in_memory(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, make = tmp_path / form, getattr(gofast.ImageFiles, f"from_{form}")
+    stored = [pil_bytes(Image.open(io.BytesIO(one)).convert("RGB")) for one in PICTURES[:6]]
+    if form == "mds":
+        rows = [{"image": one, "class": i} for i, one in enumerate(stored)]
+        write_mds(folder, {"image": "pil", "class": "int"}, [rows[:3], rows[3:]])
+    else:
+        leaf: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
+        spec = {"type": "builtins.dict", "context": '["image", "class"]', "children_spec": [leaf, leaf]}
+        both = [(one, struct.pack("<q", i)) for i, one in enumerate(stored)]
+        write_litdata(folder, spec, ["pil", "int"], [both[:3], both[3:]])
+    with copied(folder, "http", monkeypatch) as url:
+        for transform in (TRAIN, T.Compose([T.Resize((8, 8)), T.ToTensor()])):
+            want, got = (gofast.DataLoader(make(one, transform=transform), 4) for one in (folder, url))
+            assert difference(batches(got), batches(want)) == ""
 
 
 def test_what_is_wrong_is_said(web: Served) -> None:
