@@ -94,6 +94,9 @@ class DiskFullError(errors.ReadError):
     """The disk has no room beside what is in use."""
 
 
+NO_ROOM = errors.LimitError, DiskFullError  # while others use it
+
+
 class DownloadCache:
     """The folder of a budget.
 

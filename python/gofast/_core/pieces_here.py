@@ -13,12 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from .. import errors
-from .download_cache import PATIENCE, WAIT, DiskFullError, DownloadCache
+from .download_cache import NO_ROOM, PATIENCE, WAIT, DownloadCache
 from .remote_files import Downloads
 from .signals import deferred
-
-NO_ROOM = errors.LimitError, DiskFullError  # while others use it
 
 
 class ComingPieces:

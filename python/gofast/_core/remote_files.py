@@ -18,7 +18,7 @@ from .. import errors
 from .atomic_files import dropped, locked_now, writing
 from .braces import braces
 from .coming_file import ComingFile
-from .download_cache import WAIT, DownloadBudget, DownloadCache, Span, file_name, kept_name
+from .download_cache import NO_ROOM, WAIT, DownloadBudget, DownloadCache, Span, file_name, kept_name
 from .operation import Begun
 from .progress import Progress
 from .remote_access import NATIVE, fsspec_of, normal, remote_files
@@ -158,7 +158,7 @@ class Downloads:
                 self._finish(None)  # then the next of many begin
             self._begin(ahead=True)
         except errors.GofastError as error:
-            if self._wanted is not None and isinstance(error, errors.LimitError):
+            if self._wanted is not None and isinstance(error, NO_ROOM):
                 return False  # until what is in use now is released
             self._failed = error
         return True
@@ -206,7 +206,7 @@ class Downloads:
                 try:
                     self._begin()
                     tried = 0
-                except errors.LimitError:
+                except NO_ROOM:
                     tried = 0 if self._cache.busy() else tried + 1
                     if self._wanted is None or tried == 2:  # one may have been completed between
                         raise

@@ -18,11 +18,11 @@ from .. import errors
 from . import tfrecord_operations
 from .arguments import several
 from .braces import braces, index_name
-from .download_cache import DownloadBudget, DownloadCache, kept_name
+from .download_cache import NO_ROOM, DownloadBudget, DownloadCache, kept_name
 from .indexed_records import IndexedRecords
 from .kept_indexes import KeptIndexes
 from .operation import Begun
-from .pieces_here import NO_ROOM, ComingPieces, PiecesHere, brought
+from .pieces_here import ComingPieces, PiecesHere, brought
 from .remote_access import NATIVE, normal, remote_file, remote_files
 from .remote_files import Downloads
 from .remote_listings import Known, url_files

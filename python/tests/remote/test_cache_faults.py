@@ -18,7 +18,7 @@ import torch
 
 import gofast
 from gofast import errors
-from gofast._core import shard_pieces
+from gofast._core import pieces_here, shard_pieces
 from gofast._core.download_cache import DownloadBudget
 from gofast._core.download_locks import claims
 from gofast._core.remote_files import Downloads
@@ -109,6 +109,24 @@ def test_a_disk_that_is_full_for_a_moment(web: Served, out: Path, monkeypatch: p
     monkeypatch.setattr(os, "posix_fallocate", full)
     assert torch.equal(dataset[0][0], local(out)[0][0])
     assert time.monotonic() > ends
+
+
+def test_a_disk_that_holds_a_few_shards(
+    web: Served, out: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit allows for more than the disk has: what is needed takes the room of what rests."""
+    room, allocate = 4 * max(path.stat().st_size for path in tars(out)), os.posix_fallocate
+
+    def full(fd: int, start: int, size: int) -> None:
+        if held(kept) + size > room:
+            raise OSError(errno.ENOSPC, "the disk is full")
+        allocate(fd, start, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(pieces_here, "PATIENCE", 1)
+    dataset, want = remote(web, out), epoch(gofast.DataLoader(local(out), 4))
+    for _ in range(2):
+        assert same(epoch(gofast.DataLoader(dataset, 4)), want)
 
 
 def link(kept: Path, outside: Path) -> None:
