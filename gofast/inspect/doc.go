@@ -1,8 +1,9 @@
 // Package inspect reads files whole before a training on them, and lists what is damaged.
 //
 // It takes files, folders with all that lies below them, and globs, and reads files in parallel. Memory is bounded: 16
-// bytes a file and its path, and what the largest pictures take that are in work. What a file is, its content says; the
-// end of its name only says that a picture or a table was to be expected.
+// bytes a file and its path, and what the largest pictures take that are in work; of compressed tars and shards what they
+// hold, at most a quarter of what there is. What a file is, its content says; the end of its name only says that a picture or
+// a table was to be expected.
 package inspect
 
 import (

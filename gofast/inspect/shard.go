@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gofast-org/gofast/gofast/internal/errs"
 	"github.com/gofast-org/gofast/gofast/internal/limits"
@@ -25,6 +26,11 @@ type Shards struct {
 	Compression string          `json:"compression"`
 	Unpacked    []int64         `json:"unpacked"`
 }
+
+// The report of a small compressed tar could take more memory than there is.
+var mostWrong int64 = 100_000 // pictures of a shard, also those that Pillow is asked about; behind so many, it is left
+
+const mostName = 1 << 10 // bytes of a member's name that are reported; a tar may have names of a megabyte
 
 // shard is a tar file, or one that an index lists: a file by its number, with many pictures.
 type shard struct {
@@ -51,7 +57,7 @@ func (o *Options) listed() map[string]shard {
 // shard reads all that a shard says of its samples, as in training, and decodes its pictures. A compressed one is unpacked into
 // memory.
 func (v *verifier) shard(ctx context.Context, of shard, threads int) error {
-	read := int64(0)
+	read, wrong := int64(0), atomic.Int64{}
 	o := of.options
 	o.Paths, o.Features, o.Threads, o.Rows = []string{v.list[of.file]}, []string{}, 1, arrow.Values
 	if o.Memory = limits.Available() / 4; threads == 1 { // as many others are read meanwhile
@@ -60,16 +66,22 @@ func (v *verifier) shard(ctx context.Context, of shard, threads int) error {
 	o.Members = func(ctx context.Context, content io.ReaderAt, members []tfrecord.Member) error {
 		err := pool.Each(ctx, threads, len(members), func(_ context.Context, n int) error {
 			r := v.readers.Get().(*reader)
-			r.member(&of, content, &members[n])
+			if !r.member(&of, content, &members[n]) {
+				wrong.Add(1)
+			}
 			if cap(r.file) > mostKept {
 				r.file = nil
 			}
 			v.readers.Put(r)
 			return nil
 		})
-		if last := members[len(members)-1]; o.Compression == "" && err == nil {
-			v.add(last.At + last.Size - read)
-			read = last.At + last.Size
+		last := members[len(members)-1]
+		if to := last.At + last.Size; o.Compression == "" && err == nil && to > read { // columns of rows begin anew
+			v.add(to - read)
+			read = to
+		}
+		if n := wrong.Load(); err == nil && n >= mostWrong {
+			err = errs.New(errs.ErrLimit, o.Form, fmt.Sprintf("%d pictures are damaged or not decoded here: what stands behind them was not looked at", n)).AtOffset(last.At)
 		}
 		return err
 	}
@@ -85,8 +97,8 @@ func (v *verifier) shard(ctx context.Context, of shard, threads int) error {
 	return nil
 }
 
-// member decodes a picture in a shard. Any other member is not looked at.
-func (r *reader) member(of *shard, content io.ReaderAt, m *tfrecord.Member) {
+// member decodes a picture in a shard, and says whether nothing is wrong with it. Any other member is not looked at.
+func (r *reader) member(of *shard, content io.ReaderAt, m *tfrecord.Member) bool {
 	section := io.NewSectionReader(content, m.At, m.Size)
 	read := func(p []byte, offset int64) error {
 		if n, err := section.ReadAt(p, offset); n < len(p) {
@@ -102,7 +114,7 @@ func (r *reader) member(of *shard, content io.ReaderAt, m *tfrecord.Member) {
 	err, format := error(nil), (*format)(nil)
 	switch {
 	case m.Sparse && !named:
-		return
+		return true
 	case m.Pixels: // nothing is left to be decoded
 	case m.Sparse:
 		err = errs.New(errs.ErrUnsupported, tfrecord.Tar, "it is sparse")
@@ -111,7 +123,7 @@ func (r *reader) member(of *shard, content io.ReaderAt, m *tfrecord.Member) {
 			break
 		}
 		if format = pictureOf(head); format == nil && !named {
-			return
+			return true
 		}
 		err = r.picture(format, head, m.Size, read)
 	}
@@ -119,12 +131,13 @@ func (r *reader) member(of *shard, content io.ReaderAt, m *tfrecord.Member) {
 	r.report.Pictures++
 	r.lock.Unlock()
 	if err == nil {
-		return
+		return true
 	}
-	p := problemOf(of.file, r.list[of.file], err)
-	p.Reason = fmt.Sprintf("%s at offset %d: %s", m.Name, m.At, p.Reason)
-	p.Member, p.Offset, p.Bytes = folder.Name(m.Name), m.At, m.Size
+	p, name := problemOf(of.file, r.list[of.file], err), m.Name[:min(mostName, len(m.Name))]
+	p.Reason = fmt.Sprintf("%s at offset %d: %s", name, m.At, p.Reason)
+	p.Member, p.Offset, p.Bytes = folder.Name(name), m.At, m.Size
 	inFrames := of.options.Compression == tfrecord.Batches || of.options.Compression == tfrecord.Samples
 	p.Picture = !m.Sparse && !inFrames // else nobody but us finds it
 	r.note(p, err)
+	return false
 }

@@ -4,7 +4,10 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -110,5 +113,63 @@ func TestPicturesInMemory(t *testing.T) {
 		if err != nil || len(v.Unchecked) != 0 || (len(v.Damaged) == 0) != whole || (v.Pictures == 1) != whole {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
+	}
+}
+
+// A report is short, however many pictures of a shard are wrong and however they are called.
+func TestManyWrongPictures(t *testing.T) {
+	defer func(most int64) { mostWrong = most }(mostWrong)
+	mostWrong = 200
+	bad := encoded(t, func(b *bytes.Buffer) error {
+		w := tar.NewWriter(b)
+		for i := range mostWrong + 200 {
+			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%05d.jpg", i)}); err != nil {
+				return err
+			}
+		}
+		return w.Close()
+	})
+	long := encoded(t, func(b *bytes.Buffer) error {
+		w := tar.NewWriter(b)
+		return errors.Join(w.WriteHeader(&tar.Header{Name: strings.Repeat("n", 1<<19) + ".jpg"}), w.Close())
+	})
+	root := t.TempDir()
+	write(t, filepath.Join(root, "bad.tar"), bad)
+	write(t, filepath.Join(root, "long.tar"), long)
+	v := verify(t, root)
+	if n := len(v.Damaged); int64(n) < mostWrong || int64(n) >= mostWrong+200 || len(v.Damaged[n-1].Reason) > 2*mostName {
+		t.Errorf("%d problems", n)
+	}
+	if len(v.Unchecked) != 1 || v.Unchecked[0].Kind != "Limit" || !strings.Contains(v.Unchecked[0].Reason, "not looked at") {
+		t.Errorf("%+v", v.Unchecked)
+	}
+}
+
+// Columns of rows are read one after another, each from the shard's beginning: what is done never gets less.
+func TestProgressOfColumns(t *testing.T) {
+	rows, err := os.ReadFile("../table/arrow/testdata/texts.arrow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := func(numbers ...int) (b []byte) {
+		for _, n := range numbers {
+			b = binary.LittleEndian.AppendUint32(b, uint32(n))
+		}
+		return b
+	}
+	chunk := bytes.Join([][]byte{words(6, 32, 32, 32, 32, 32, 32, 32), rows, words(len(rows)), []byte("LDARW01\x00")}, nil)
+	path, before, most := write(t, filepath.Join(t.TempDir(), "a.bin"), chunk), int64(0), int64(0)
+	listed := Shards{Form: tfrecord.LitData, Paths: []folder.Name{folder.Name(path)}, Samples: []int64{6}}
+	for i := range 60 { // 64 values are visited at a time
+		listed.Leaves = append(listed.Leaves, tfrecord.Leaf{Name: fmt.Sprint(i), Path: []string{"t"}, Encoding: "bytes"})
+	}
+	v, err := Verify(t.Context(), []string{path}, Options{Threads: 1, Shards: []Shards{listed}, Progress: func(done, total int64) {
+		if done < before {
+			t.Errorf("%d bytes, and before %d", done, before)
+		}
+		before, most = done, total
+	}})
+	if err != nil || len(v.Damaged)+len(v.Unchecked) != 0 || before != most {
+		t.Errorf("%+v, %v: %d of %d", v, err, before, most)
 	}
 }
