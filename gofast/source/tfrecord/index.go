@@ -81,7 +81,7 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 		if err := o.index(ctx, objects, d); err != nil {
 			return -1, Schema{}, err
 		}
-		if schema, err = parse(d.data); err != nil {
+		if schema, err = parse(d.data, path); err != nil {
 			return -1, Schema{}, err
 		}
 		fd, err = d.seal()
@@ -92,7 +92,7 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 		return -1, Schema{}, err
 	}
 	defer r.Close()
-	if schema, err = parse(r.Data); err != nil {
+	if schema, err = parse(r.Data, path); err != nil {
 		return -1, Schema{}, err
 	}
 	schema.Reused, schema.Kept = reused, true

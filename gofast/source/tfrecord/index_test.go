@@ -44,7 +44,7 @@ func TestValuesOfAllKinds(t *testing.T) {
 	same(t, values(t, data, "b", content), []any{[][]byte{[]byte("one"), {}, []byte("three")}, nil, [][]byte(nil)})
 	same(t, values(t, data, "f"), []any{nil, nil, []float32{1.5, float32(math.Inf(1))}})
 	same(t, values(t, data, "late"), []any{nil, nil, []int64{7}})
-	if s, _ := parse(data); !reflect.DeepEqual(s.First, []string{"i", "b"}) {
+	if s, _ := parse(data, ""); !reflect.DeepEqual(s.First, []string{"i", "b"}) {
 		t.Errorf("first %v", s.First)
 	}
 }
@@ -277,7 +277,7 @@ func TestCompressedFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, _ := parse(data)
+			s, _ := parse(data, "")
 			held := data[s.Files[0].Inflated:][:s.Files[0].Bytes]
 			if !bytes.Equal(held, content) {
 				t.Error("the content differs")
@@ -326,7 +326,7 @@ func TestEveryByteOfAnIndex(t *testing.T) {
 		for _, value := range []byte{0, 1, 0x7f, 0x80, 0xff, '9', '-'} {
 			changed := bytes.Clone(data)
 			changed[i] = value
-			s, err := parse(changed)
+			s, err := parse(changed, "")
 			if err != nil {
 				continue
 			}
@@ -336,7 +336,7 @@ func TestEveryByteOfAnIndex(t *testing.T) {
 				}
 			}
 		}
-		if _, err := parse(data[:i]); err == nil {
+		if _, err := parse(data[:i], ""); err == nil {
 			t.Errorf("an index that is cut at %d", i)
 		}
 	}
@@ -356,7 +356,7 @@ func FuzzRecords(f *testing.F) {
 			}
 			return
 		}
-		s, err := parse(made)
+		s, err := parse(made, "")
 		if err != nil {
 			t.Fatal(err)
 		}

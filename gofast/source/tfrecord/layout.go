@@ -193,9 +193,9 @@ func bytesOf[T any](values []T) []byte {
 }
 
 // parse reads the schema of an index, and checks every number that is used to address memory.
-func parse(data []byte) (s Schema, err error) {
+func parse(data []byte, path string) (s Schema, err error) {
 	bad := func() (Schema, error) {
-		return Schema{}, fail(errs.ErrDamaged, "not a complete index of this version of gofast: delete it, or let it be built again")
+		return Schema{}, fail(errs.ErrDamaged, "not a complete index of this version of gofast: delete it, or let it be built again").At(path)
 	}
 	size := int64(len(data))
 	if size < headBytes {

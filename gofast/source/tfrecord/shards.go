@@ -49,6 +49,7 @@ func Indexes(ctx context.Context, fd, threads int, indexes []ShardIndex) (schema
 	}
 	schemas = make([]Schema, len(indexes))
 	return schemas, pool.Each(ctx, threads, len(indexes), func(ctx context.Context, i int) (err error) {
+		defer pool.Recover(&err, op, indexes[i].Name)
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of a file that somebody cuts
 		index := &indexes[i]
 		if index.At < 0 || index.Bytes < 0 || index.At > stat.Size || index.Bytes > stat.Size-index.At {
@@ -68,7 +69,7 @@ func (i *ShardIndex) schema(ctx context.Context, data []byte) (s Schema, err err
 	if some := (&Shard{Size: i.Shard.Size}); of != i.Shard.of() && of != some.of() {
 		return s, a.Other()
 	}
-	if s, err = parse(data); err != nil {
+	if s, err = parse(data, i.Name); err != nil {
 		return s, err
 	}
 	if len(s.Files) != 1 || s.Files[0].Stamp.Size != i.Shard.Size {

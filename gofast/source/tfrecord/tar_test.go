@@ -15,7 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gofast-org/gofast/gofast/internal/atomicfile"
 	"github.com/gofast-org/gofast/gofast/internal/errs"
+	"github.com/gofast-org/gofast/gofast/internal/store"
 	"github.com/gofast-org/gofast/gofast/source"
 )
 
@@ -139,6 +141,26 @@ func TestIndexesLieInOneFile(t *testing.T) {
 	}
 	indexes[2].Bytes = int64(len(all))
 	if _, err := Indexes(t.Context(), int(file.Fd()), 2, indexes); !errors.Is(err, errs.ErrConfig) {
+		t.Error(err)
+	}
+}
+
+// An index may have its checksum, and yet lead anywhere: it is named.
+func TestAnIndexThatLies(t *testing.T) {
+	path, shard := filepath.Join(t.TempDir(), "a"), Shard{Size: 5}
+	a := artefact(path)
+	a.Of = shard.of()
+	lies := make([]byte, headBytes+64)
+	native.PutUint64(lies[textAt:], 1<<40)
+	err := store.Once(t.Context(), op, path, func() bool { return false }, func(file *atomicfile.File) error {
+		r, err := a.Write(t.Context(), file, lies)
+		return errors.Join(err, r.Close())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := (*errs.Error)(nil)
+	if _, err = indexesIn(t, path, shard); !errors.Is(err, errs.ErrDamaged) || !errors.As(err, &known) || known.Path != path {
 		t.Error(err)
 	}
 }

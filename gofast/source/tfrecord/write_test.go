@@ -86,7 +86,7 @@ func write(t testing.TB, name string, data []byte) string {
 // values is what an index says of a feature, for each record: nil, [][]byte, []float32 or []int64.
 func values(t testing.TB, data []byte, name string, content ...[]byte) []any {
 	t.Helper()
-	s, err := parse(data)
+	s, err := parse(data, "")
 	if err != nil {
 		t.Fatal(err)
 	}
