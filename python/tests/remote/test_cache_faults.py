@@ -167,6 +167,7 @@ def test_what_others_left_in_the_folder(
     assert spoil is not litter or (kept / "notes").exists()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may fall into a finalizer
 def test_ctrl_c_at_any_moment(web: Served, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limited(out, monkeypatch, 1.5)
     web.spoil = lambda request, number: bool(time.sleep(0.002))  # type: ignore[func-returns-value]
