@@ -7,15 +7,16 @@ package jpeg
 #include "../picture/opened.h"
 #include "state.h"
 
-// Decodes a region of a file, and makes the file's record on the way.
+// Decodes a region of a file, and makes the file's record on the way; without one, the size is 0. Returns 1 with the pixels.
 static int pack_file(gf_jpeg *j, const uint8_t *data, size_t n, gf_box region, uint8_t *pixels, gf_bytes *out, size_t *size) {
 	gf_sample_bytes file = {.data = data, .size = n, .length = n};
 	gf_opened picture;
 	gf_fault fault;
-	if (gf_picture_open(&picture, &gf_jpeg_format, j, &file, INT32_MAX, &fault) || !gf_jpeg_packs(j)) return 0;
-	gf_jpeg_pack(j, out, 0);
-	int code = gf_opened_read(&picture, region, pixels, 4 * (int64_t)region.width, &fault);
-	return !code && !gf_opened_end(&picture, &fault) && gf_jpeg_packed(j, size);
+	if (gf_picture_open(&picture, &gf_jpeg_format, j, &file, INT32_MAX, &fault)) return 0;
+	if (gf_jpeg_packs(j)) gf_jpeg_pack(j, out, 0);
+	if (gf_opened_read(&picture, region, pixels, 4 * (int64_t)region.width, &fault) || gf_opened_end(&picture, &fault)) return 0;
+	if (!gf_jpeg_packed(j, size)) *size = 0;
+	return 1;
 }
 
 static void use_marks(uintptr_t memory, size_t size) { gf_jpeg_marks_use((void *)memory, size); }
@@ -77,7 +78,7 @@ func KeepMarks() {
 }
 
 // coefficientsFormat is gf_coefficients_format; pack decodes a region of a file and makes such a record of
-// the file on the way, nil if it cannot be one; coefficientForms leaves out the forms above one, 0 for plain C. For tests.
+// the file on the way, nil if it cannot be one or the file is damaged; coefficientForms leaves out the forms above one, 0 for plain C. For tests.
 var coefficientsFormat = picture.FormatAt(unsafe.Pointer(&C.gf_coefficients_format))
 
 func pack(d *picture.Decoder, file []byte, region image.Rectangle) (record []byte, pixels *image.RGBA) {
@@ -89,7 +90,10 @@ func pack(d *picture.Decoder, file []byte, region image.Rectangle) (record []byt
 	if C.pack_file((*C.gf_jpeg)(d.State), (*C.uint8_t)(unsafe.SliceData(file)), C.size_t(len(file)), box, (*C.uint8_t)(unsafe.SliceData(pixels.Pix)), &out, &size) == 0 {
 		return nil, nil
 	}
-	return C.GoBytes(unsafe.Pointer(out.data), C.int(size)), pixels
+	if size > 0 {
+		record = C.GoBytes(unsafe.Pointer(out.data), C.int(size))
+	}
+	return record, pixels
 }
 
 // skipsOf is how far the symbols of a look-up move on together, by a table of codes as files have it, and symbolsOf the

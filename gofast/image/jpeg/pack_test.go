@@ -162,7 +162,12 @@ func TestNoRecords(t *testing.T) {
 			if err != nil || size.X*size.Y > 1<<20 {
 				continue
 			}
-			record := p.pack(file)
+			// A sample is made beside its record, also where damage is found that the sample does not need.
+			region := part(r, size)
+			record, pixels := pack(p.maker, file, region)
+			if part, err := p.library.Decode(file, region); (err == nil) != (pixels != nil) || err == nil && !bytes.Equal(pixels.Pix, part.Pix) {
+				t.Fatalf("%s, damaged: other pixels in %v, the library's %v", g.name, region, err)
+			}
 			if record == nil {
 				continue
 			}
