@@ -9,20 +9,19 @@ from collections.abc import Mapping, Sequence
 
 from . import engine, tfrecord_operations
 from .atomic_files import dropped, locked_now, writing
-from .download_cache import DownloadBudget, DownloadCache, file_name
+from .download_cache import WAIT, DownloadBudget, DownloadCache, file_name
 from .signals import deferred
 from .stamp import Stamp
 from .tfrecord_operations import Unpacked
 from .units import many
 
 _TOGETHER = 64  # files, of which each has a descriptor or two
-_WAIT = 0.05  # seconds between looks at what another process unpacks
 
 
 def unpacked_files(paths: list[str]) -> list[str]:
     """The paths, in which files of the cache stand for compressed ones.
 
-    This process keeps these from being removed, until it ends.
+    This process keeps these from being removed, until it ends, and so do those that are forked from it.
 
     Raises:
         NotFoundError, ReadError: one cannot be read, or the folder not be written to.
@@ -36,12 +35,16 @@ def unpacked_files(paths: list[str]) -> list[str]:
     cache = DownloadCache(DownloadBudget.of())
     cache.check(min(packed), sum(one["stamp"]["Size"] for one in packed.values()))
     names = {path: file_name(path, *Stamp.crossed(one["stamp"])) for path, one in packed.items()}
-    for name in names.values():
-        cache.claim(name)
     sizes = {path: one["bytes"] for path, one in packed.items()}
-    while missing := [path for path, name in names.items() if not os.path.isfile(cache.path(name))]:
-        if not _unpack(cache, names, sizes, missing):
-            time.sleep(_WAIT)  # another process is at it; if that ends, it is ours
+    with contextlib.ExitStack() as claims:
+        for name in names.values():
+            with deferred():  # else there could be a claim of which nobody knows
+                cache.claim(name, lasts=True)
+                claims.callback(cache.release, name, lasts=True)
+        while missing := [path for path, name in names.items() if not os.path.isfile(cache.path(name))]:
+            if not _unpack(cache, names, sizes, missing):
+                time.sleep(WAIT)  # another process is at it; if that ends, it is ours
+        claims.pop_all()
     return [cache.path(names[path]) if path in names else path for path in paths]
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import os
 import pickle
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +24,8 @@ from torchvision import transforms as T
 import gofast
 from gofast import errors
 from gofast._core import tfrecord_operations
+from gofast._core.download_cache import DownloadBudget, DownloadCache
+from gofast._core.download_locks import claims
 from picture_files import contents
 from served import serving
 from tars import tar_bytes
@@ -131,6 +138,34 @@ def test_the_limit_is_hard(tmp_path: Path, kept: Path, monkeypatch: pytest.Monke
     assert not [*kept.glob("*.part")]
 
 
+def test_what_a_child_reads_outlives_its_parent(tmp_path: Path, kept: Path) -> None:
+    code = f"""if True:
+        import gofast, os, time
+        gofast.ImageFiles.from_tar({str(written(tmp_path, ".tar.gz", 1)[0])!r})
+        child = os.fork()
+        if child:
+            print(child, flush=True)
+        else:
+            os.close(1)
+            time.sleep(100)
+        os._exit(0)"""
+    child = int(subprocess.check_output([sys.executable, "-c", code], timeout=100))
+    (there,) = kept.glob("*-*")
+    needed = there.stat().st_size + 1000
+    cache = DownloadCache(DownloadBudget.of(limit=needed))
+    with open(kept / f"{1:032x}-other.part", "wb") as file:
+        try:
+            with pytest.raises(errors.LimitError):
+                cache.reserve([("other", file.fileno(), needed)])
+        finally:
+            os.kill(child, signal.SIGKILL)
+        ends = time.monotonic() + 20
+        while there.exists() and time.monotonic() < ends:
+            with contextlib.suppress(errors.LimitError):  # it takes a moment to end
+                cache.reserve([("other", file.fileno(), needed)])
+    assert not there.exists()
+
+
 def test_damage_is_said_of_the_file_that_was_given(tmp_path: Path, kept: Path) -> None:
     path = written(tmp_path, ".tar.gz", 1)[0]
     whole = path.read_bytes()
@@ -140,6 +175,7 @@ def test_damage_is_said_of_the_file_that_was_given(tmp_path: Path, kept: Path) -
             gofast.ImageFiles.from_tar(path, on_error=policy)
         assert error.value.path == str(path)
     assert not [name for name in os.listdir(kept) if name != "lock"]
+    assert (str(kept), True) not in claims
     path.write_bytes(gzip.compress(gzip.decompress(whole)[:700]))
     with pytest.raises(errors.DamagedError, match="the file ends") as error:
         gofast.ImageFiles.from_tar(path)
