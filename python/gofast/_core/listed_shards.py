@@ -91,10 +91,9 @@ def _indexes(
             (path,) = download.result()
             ahead = 0
             for place in range(done, min(done + _MOST_AHEAD, len(missing))):
-                coming[place].start()
                 ahead += sizes[missing[place]]["size"]
-                if ahead > _BYTES_AHEAD:
-                    break
+                if not coming[place].start() or ahead > _BYTES_AHEAD:
+                    break  # without room for one, a later one would take that of this
             try:
                 index(number, path, kept[number])
             except (errors.ReadError, errors.LimitError, errors.OptionError) as error:
