@@ -202,6 +202,12 @@ class DownloadCache:
                         raise DiskFullError(f"write {self.folder}: {said}").at(path=self.folder)
             return len(asked)
 
+    def recount(self) -> None:
+        """Whoever makes room next looks at what is there: files have other sizes than they were given."""
+        with locks(self.folder) as lock:
+            locking(lock, fcntl.F_WRLCK, ROOM, wait=True)
+            os.ftruncate(lock, 8 * _USES)
+
     def _unused(
         self, lock: int, held: contextlib.ExitStack, left: list[os.DirEntry[str]], ahead: bool
     ) -> Iterator[os.DirEntry[str]]:
@@ -227,7 +233,7 @@ class DownloadCache:
     def busy(self) -> bool:
         """Whether a file is written to, which may give way when it is complete."""
         since = time.time() - PATIENCE
-        with os.scandir(self.folder) as every:
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as every:
             for part in (entry for entry in every if entry.name.endswith(".part")):
                 with contextlib.suppress(OSError):
                     if part.stat(follow_symlinks=False).st_mtime > since:
@@ -257,7 +263,7 @@ class DownloadCache:
         """Alone among the processes and threads that wait for room. The others hold nothing meanwhile.
 
         Raises:
-            LimitError: somebody has it, and for `PATIENCE` seconds no file came or went.
+            LimitError: somebody has it, and for `PATIENCE` seconds no file came or went, or grew.
         """
         with locks(self.folder) as fd:
             was, ends = -1.0, 0.0
@@ -267,7 +273,7 @@ class DownloadCache:
                     now = os.stat(self.folder).st_mtime
                 if now != was:
                     was, ends = now, time.monotonic() + PATIENCE
-                elif time.monotonic() > ends:
+                elif time.monotonic() > ends and not self.busy():
                     raise errors.LimitError(
                         f"downloads in {self.folder} are limited to {exact(self.limit)}: another process "
                         f"waits for room, and in {PATIENCE} s no file came or went: raise cache_limit="
@@ -283,8 +289,10 @@ def _told(lock: int) -> float:
 
 
 def _tell(lock: int, size: float) -> None:
-    with contextlib.suppress(OSError):  # a full disk: the next one counts
+    try:
         os.pwrite(lock, int(size).to_bytes(8, sys.byteorder), 8 * _USES)
+    except OSError:  # a full disk: the next one counts
+        os.ftruncate(lock, 8 * _USES)
 
 
 def _removed(unused: Iterator[os.DirEntry[str]], needed: int) -> int:

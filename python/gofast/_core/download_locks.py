@@ -13,6 +13,7 @@ import fcntl
 import os
 import struct
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -21,6 +22,7 @@ from .atomic_files import writing
 from .signals import deferred
 
 ROOM, TURN = 0, 1 << 62  # the bytes of who makes room, and of who waits for it
+_WAIT = 0.001  # seconds between looks at what somebody removes
 
 
 class _Claims:
@@ -51,14 +53,20 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 def claim(folder: str, name: str, ahead: bool = False, lasts: bool = False) -> None:
     """See `DownloadCache.claim`."""
-    byte = byte_of(name, ahead)
+    while not _claimed_now(folder, byte_of(name, ahead), lasts):
+        # The file is removed. If that is another thread of ours, its finalizers may need `_lock`.
+        time.sleep(_WAIT)
+
+
+def _claimed_now(folder: str, byte: int, lasts: bool) -> bool:
     with _lock:
         mine = claims.setdefault((folder, lasts), _Claims())
         if mine.fd < 0:
             mine.fd = opened(folder)
-        if not mine.counts[byte]:
-            locking(mine.fd, fcntl.F_RDLCK, byte, wait=True)  # for as long as a file is removed
+        if not mine.counts[byte] and not locking(mine.fd, fcntl.F_RDLCK, byte):
+            return False
         mine.counts[byte] += 1
+        return True
 
 
 def release(folder: str, name: str, ahead: bool = False, lasts: bool = False) -> None:

@@ -298,9 +298,9 @@ class Downloads:
             self._cache.check(self._urls[0], _bytes(found))
             self._wanted, self._left = found, {wanted.name: wanted for wanted in found}
         with deferred():  # else a lock could be held, or a download go on, of which nobody knows
-            self._begin_wanted(self._wanted, ahead)
+            self._begin_wanted(ahead)
 
-    def _begin_wanted(self, every: list[_Wanted], ahead: bool) -> None:
+    def _begin_wanted(self, ahead: bool) -> None:
         self._claim(ahead)
         if self.begun is not None or self._mine:
             return
@@ -360,6 +360,8 @@ class Downloads:
             for i, wanted in enumerate(others):
                 _get(wanted, self._cache.path(wanted.name))
                 bar.update((i + 1) / len(others))
+        if others:
+            self._cache.recount()  # fsspec cuts a part to nothing first, and somebody may have counted that
         with deferred():
             while self._mine:
                 os.close(self._mine.popitem()[1][1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 
 from gofast import errors
+from gofast._core import download_cache, download_locks, remote_files
+from gofast._core.atomic_files import dropped, locked_now
 from gofast._core.download_cache import DownloadBudget, DownloadCache
 from gofast._core.remote_files import Downloads, local_files
 from served import Served, serving
@@ -183,6 +186,77 @@ def test_a_child_that_is_forked_while_room_is_made_keeps_none() -> None:
         finally:
             os.kill(pids[0], signal.SIGKILL)
             os.waitpid(pids[0], 0)
+
+
+def test_who_waits_for_a_removal_keeps_nobody_waiting(web: Served) -> None:
+    """Else a finalizer of the thread that removes would wait for it, and both for ever."""
+    cache, names = DownloadCache(DownloadBudget.of()), [32 * i + "-a" for i in "12"]
+    cache.claim(names[0])
+    with download_locks.locks(cache.folder) as lock:
+        assert download_locks.locking(lock, fcntl.F_WRLCK, download_locks.byte_of(names[1]))
+        claiming = threading.Thread(target=cache.claim, args=(names[1],), daemon=True)
+        claiming.start()
+        claiming.join(0.1)
+        assert claiming.is_alive()
+        releasing = threading.Thread(target=cache.release, args=(names[0],), daemon=True)
+        releasing.start()
+        releasing.join(20)
+        ended = not releasing.is_alive()
+    claiming.join(20)
+    assert ended and not claiming.is_alive()
+    cache.release(names[1])
+
+
+def test_a_turn_is_waited_for_while_something_comes(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file that comes slowly changes nothing in the folder for longer than anybody waits."""
+    monkeypatch.setattr(download_cache, "PATIENCE", 0.3)
+    cache, failed = DownloadCache(DownloadBudget.of()), list[errors.LimitError]()
+
+    def wait() -> None:
+        try:
+            with cache.turn():
+                pass
+        except errors.LimitError as error:
+            failed.append(error)
+
+    part = kept / f"{0:032x}-slow.part"
+    for comes in (True, False):
+        fd = locked_now(str(part))
+        assert fd is not None
+        with cache.turn():
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            for _ in range(30):
+                time.sleep(0.05)
+                if comes:
+                    os.write(fd, b"x")
+        waiting.join(20)
+        dropped(str(part), fd)
+        assert not waiting.is_alive() and bool(failed) != comes
+
+
+def test_what_fsspec_writes_counts(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cuts the part first: who looks then sees a small file."""
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe("/gofast/slow.bin", bytes(600))
+    cache, get = DownloadCache(DownloadBudget.of(limit=1000)), remote_files._get
+
+    def reserve(number: int, size: int) -> None:
+        with open(kept / f"{number:032x}-a", "wb") as file:
+            cache.reserve([("a", file.fileno(), size)])
+
+    def slow(wanted: Any, path: str) -> None:
+        os.truncate(path + ".part", 0)
+        os.truncate(kept / "lock", 8 << 16)  # as where a process was killed while it made room
+        reserve(1, 300)
+        get(wanted, path)
+
+    monkeypatch.setattr(remote_files, "_get", slow)
+    downloads = Downloads(["memory://gofast/slow.bin"], DownloadBudget.of(limit=1000))
+    downloads.result()
+    downloads.release()
+    reserve(2, 400)
+    assert sum(path.stat().st_size for path in kept.glob("*-*")) <= 1000
 
 
 def test_a_folder_of_others_is_refused(web: Served, kept: Path) -> None:
