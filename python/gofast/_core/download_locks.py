@@ -82,8 +82,10 @@ def release(folder: str, name: str, ahead: bool = False, lasts: bool = False) ->
         del mine.counts[byte]
         locking(mine.fd, fcntl.F_UNLCK, byte)
         if not mine.counts:
+            del claims[
+                folder, lasts
+            ]  # first: a child that is forked now would close what has the number then
             os.close(mine.fd)
-            del claims[folder, lasts]
 
 
 @contextlib.contextmanager

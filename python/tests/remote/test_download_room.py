@@ -207,6 +207,26 @@ def test_who_waits_for_a_removal_keeps_nobody_waiting(web: Served) -> None:
     cache.release(names[1])
 
 
+def test_no_child_closes_what_its_parent_has_closed(
+    web: Served, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number may be that of another file by then, in a fork of another thread."""
+    close, closed, ours = os.close, list[int](), list[int]()
+
+    def look(fd: int) -> None:
+        closed.append(fd)
+        ours.extend(one.fd for one in download_locks.claims.values() if one.fd == fd)
+        close(fd)
+
+    used = of(web, "0.bin")
+    used.result()
+    mine = download_locks.claims[str(kept), False]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", look)
+        used.release()
+    assert mine.fd in closed and not ours
+
+
 def test_a_turn_is_waited_for_while_something_comes(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large file that comes slowly changes nothing in the folder for longer than anybody waits."""
     monkeypatch.setattr(download_cache, "PATIENCE", 0.3)
