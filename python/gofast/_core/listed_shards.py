@@ -86,7 +86,10 @@ def _indexes(
                 parts[number] = read_index(path, sizes[number])
     missing = [number for number in range(len(urls)) if number not in parts]
     coming = [Downloads([urls[n]], budget, known={urls[n]: states[n]}) for n in missing]
-    with Progress(f"indexing {many(len(missing), 'shard')}" if missing else None) as bar:
+    label = f"indexing {many(len(missing), 'shard')}" if missing else None
+    with contextlib.ExitStack() as over, Progress(label) as bar:
+        for download in coming:  # of an error, too, which may be kept with all of this
+            over.callback(download.release)
         for done, (number, download) in enumerate(zip(missing, coming, strict=True), 1):
             (path,) = download.result()
             ahead = 0

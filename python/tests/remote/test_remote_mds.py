@@ -23,6 +23,7 @@ from torchvision import transforms as T
 import gofast
 from buckets import copied
 from gofast import errors
+from gofast._core.download_locks import claims
 from gofast.integrations import StreamingSampler
 from mds import mds_bytes, pil_bytes, write_litdata, write_mds
 from picture_files import contents
@@ -254,6 +255,14 @@ def test_an_index_that_is_kept_is_that_of_this_file(web: Served, home: Path) -> 
     assert opened().targets[:6] == [7] * 5 + dataset.targets[5:6] and sum(web.whole.values()) == 1
     with pytest.raises(errors.ChangedError, match="other records than when the dataset was pickled"):
         pickle.loads(pickled)
+
+
+def test_what_came_for_an_index_is_given_back_by_an_error(web: Served, kept: Path) -> None:
+    web.files["shard.00000.mds"] = web.files["shard.00000.mds"][:-1]
+    with pytest.raises(errors.DamagedError) as error:
+        gofast.ImageFiles.from_mds(web.url + "mds")
+    assert error.tb is not None  # with whose frames all that it knew of would live on
+    assert (str(kept), False) not in claims
 
 
 def test_shards_that_must_all_be_here(web: Served, shards: Path) -> None:
