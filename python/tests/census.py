@@ -33,8 +33,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 80_514,
-    "lines: tests": 66_261,
+    "lines: library": 80_519,
+    "lines: tests": 66_262,
     "lines: benchmarks": 8_773,
 }
 

@@ -41,7 +41,7 @@ class Spent:
     @classmethod
     @contextlib.contextmanager
     def batch(cls) -> Iterator[None]:
-        """The time within is that of a batch whose samples others' code makes; the engine's threads make some.
+        """The time within is that of a batch whose samples others' code makes, with the engine's threads.
 
         They count by the clock. No more is theirs than processors gave to other threads than this one.
         """

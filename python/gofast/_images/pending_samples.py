@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import errors
 from .._core.native import Picture
@@ -32,9 +33,13 @@ _tracing, _trace = torch._C._get_tracing_state, torch._C._set_tracing_state  # t
 
 
 def is_watched() -> bool:
-    """Whether torch.func transforms what is done, or torch.jit writes it down: each tensor that is made is
-    theirs."""
-    return torch._C._functorch.peek_interpreter_stack() is not None or _tracing() is not None
+    """Whether torch.func transforms what is done, or torch.jit or a mode, as torch.export's, writes it down:
+    each tensor that is made is theirs."""
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or _tracing() is not None
+        or torch._C._len_torch_dispatch_stack() > 0
+    )
 
 
 @contextlib.contextmanager
@@ -43,7 +48,7 @@ def unwatched() -> Iterator[None]:
     tracing = _tracing()
     _trace(None)
     try:
-        with temporarily_clear_interpreter_stack():
+        with temporarily_clear_interpreter_stack(), _disable_current_modes():
             yield
     finally:
         _trace(tracing)

@@ -97,6 +97,7 @@ READERS: dict[str, Callable[[Any, Any], Any]] = {
     "trace beside one": trace_beside_one,
     "jvp": lambda x, y: torch.func.jvp(torch.sin, (x,), (y,)),
     "grad": under_grad,
+    "export": lambda x, y: torch.export.export(torch.nn.Flatten(0), (x,)).module()(y),
     "jacfwd": lambda x, _: torch.func.jacfwd(lambda w: (x * w).sum((1, 2)))(torch.ones(3, 1, 1)),
 }
 
