@@ -34,7 +34,9 @@ _TOO_EARLY = (
     "gofast: the values of this tensor have not been made yet, and what reads them did not ask for them."
     " Call tensor.detach() first: it makes them"
 )
-_refuse: Any = getattr(torch._C, "_set_storage_data_ptr_access_error_msg", lambda *_: None)  # torch 2.4: none
+_refuse: Any = getattr(
+    torch._C, "_set_storage_data_ptr_access_error_msg", lambda *_: None
+)  # CUDA builds have it
 
 _lock = threading.RLock()  # whoever makes a sample ordinary holds it
 
