@@ -33,7 +33,7 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 80_519,
+    "lines: library": 80_524,
     "lines: tests": 66_265,
     "lines: benchmarks": 8_773,
 }

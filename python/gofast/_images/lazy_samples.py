@@ -470,7 +470,10 @@ def _tensor(pending: Pending, kind: type[LazySample]) -> LazySample:
     program, picture = pending.program, pending.picture
     shape, strides = program.shape_of(picture), program.strides_of(picture)
     sample: LazySample = make(kind, shape, strides=strides, dtype=program.dtype, device="cpu")
-    with torch._C.DisableTorchFunctionSubclass():
-        _refuse(sample.untyped_storage()._cdata, _TOO_EARLY)
+    if _refuse is None:
+        torch._C._set_throw_on_mutable_data_ptr(sample)  # in torch's words, and only to what might write
+    else:
+        with torch._C.DisableTorchFunctionSubclass():
+            _refuse(sample.untyped_storage()._cdata, _TOO_EARLY)
     sample._pending = pending
     return sample
