@@ -129,11 +129,12 @@ def _put_in_place() -> None:
     _filter = warnings.filters[0]
     import PIL.Image
 
-    from ._images import conversions, opening
+    from ._images import conversions, direct_readers, opening
     from ._images.compose_calls import follow
     from ._lazy import array_images, open_lazy
 
     conversions.installed = True
+    direct_readers.follow()  # before a script imports them by name
 
     @functools.wraps(array_images.by_pillow)
     def fromarray(obj: Any, mode: Any = None) -> Any:

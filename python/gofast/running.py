@@ -13,10 +13,9 @@ from multiprocessing import spawn, util
 from typing import Any
 
 from . import installed
-from ._command.closing import Ran, verdict
+from ._command.closing import Ran, costliest, verdict
 from ._core import engine, reason, tally
 from ._core.processor_time import Spent
-from ._core.units import duration
 
 _REPORT = "GOFAST_REPORT"  # the way to the memory where worker processes leave their counts
 _MEMORY = "gofast-report"
@@ -81,8 +80,12 @@ _counts: Counter[str] = Counter()  # what is not this process's: taken off at th
 
 
 def _counted() -> Counter[str]:
-    """What happened in this process, by name; reasons begin with "why ", their microseconds with "took "."""
+    """What happened in this process, by name; reasons begin with "why ", their microseconds with "took ",
+    those of processors with "spent "."""
     found = Counter({f"took {why}": round(took * 1e6) for why, took in reason.process.seconds().items()})
+    found.update(
+        {f"spent {why}": round(spent * 1e6) for why, spent in reason.process.processor_seconds().items()}
+    )
     found["samples ns"], found["pictures ns"] = Spent.samples, Spent.pictures_of_samples
     # A worker of torch's does nothing else. torch forgets that it was one before this is asked.
     if getattr(getattr(multiprocessing.current_process(), "_target", None), "__name__", "") == "_worker_loop":
@@ -148,16 +151,22 @@ def _end(pid: int, handle: int) -> None:
                 total.update(json.loads(counted))
     except (OSError, ValueError):
         pass  # a worker was killed while it wrote
-    costs = {key[5:]: took / 1e6 for key, took in total.items() if key.startswith("took ")}
-    said = [f"{why} ({duration(took)})" for why, took in reason.most(costs)[:1]]
+    said = list[str]()
     paths = sys.modules.get("gofast._images.path_cache")
     kept = paths is not None and paths.current is not None
     if paths is not None and kept and paths.current.is_in_use():
         said.insert(0, f"cache {paths.current.explained()}")
     loops, waited = _loops()
     took, pictures = total["samples ns"] / 1e9, total["pictures ns"] / 1e9
-    said.insert(0, verdict(Ran(loops, waited, took, pictures, costs, _where(), kept)))
+    ran = Ran(loops, waited, took, pictures, _seconds(total, "spent "), _where(), kept, total["compose"] > 0)
+    first = verdict(ran)
+    said = [first, *said, costliest(first, _seconds(total, "took "), ran.costs)]
     print(_said(total), *(f"gofast: {line}" for line in said if line), sep="\n", file=sys.stderr)
+
+
+def _seconds(total: Counter[str], kind: str) -> dict[str, float]:
+    """By reason."""
+    return {key.removeprefix(kind): us / 1e6 for key, us in total.items() if key.startswith(kind)}
 
 
 def _said(total: Counter[str]) -> str:
@@ -235,7 +244,9 @@ def lines_of(kind: type) -> str:
             if called is not None and called.co_filename == code.co_filename:
                 left.append(called)
     lines = [line for now in found for *_, line in now.co_lines() if line]
-    return f"lines {min(lines)} to {max(lines)} of {os.path.basename(code.co_filename)}"
+    first, last = min(lines), max(lines)
+    span = f"line {first}" if first == last else f"lines {first} to {last}"
+    return f"{span} of {os.path.basename(code.co_filename)}"
 
 
 def _explained(one: Any) -> list[tuple[str, str, str]]:

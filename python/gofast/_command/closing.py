@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from .._core import reason
 from .._core.units import duration
 
 _TOLD = 1.0  # seconds: nothing is said of loops that took less
@@ -19,9 +20,10 @@ class Ran(NamedTuple):
         loops, waited: seconds that its loops over loaders took, and how long these waited for batches.
         samples, pictures: seconds of processor time that others' code took for samples, in all processes, and
             how many of these went into pictures.
-        costs: how long each step took that ran in Python, within a transform that is known.
+        costs: seconds of processor time of each step that ran in Python, within a transform that is known.
         where: the lines of the script that make samples, if they are known.
         kept: pictures are kept already, by ``cache=``.
+        composes: a Compose made some of them natively: of those, a cache may keep something.
     """
 
     loops: float = 0.0
@@ -31,6 +33,7 @@ class Ran(NamedTuple):
     costs: Mapping[str, float] = {}
     where: str = ""
     kept: bool = False
+    composes: bool = True
 
 
 def verdict(ran: Ran) -> str:
@@ -52,9 +55,24 @@ def verdict(ran: Ran) -> str:
     told = ", ".join(f"{part / ran.samples:.0%} {what}" for part, what in parts if part > 0)
     most = max(parts)[1]
     if most == "pictures":
-        gain = cache
+        gain = cache * ran.composes
     elif most == "your Python":
         gain = f"; most to gain: {ran.where}" * bool(ran.where)
     else:
         gain = f"; most to gain: {step} ({duration(took)})"
     return f"{begin}; the samples' {duration(ran.samples)} are {told}{gain}"
+
+
+def costliest(verdict: str, took: Mapping[str, float], spent: Mapping[str, float]) -> str:
+    """The step in Python that took longest, unless the verdict names it; empty where none took long.
+
+    Args:
+        took, spent: seconds of each step, by the clock and of processor time, in which the verdict counts.
+    """
+    for step, seconds in reason.most(took)[:1]:
+        if not verdict:
+            return f"{step} ({duration(seconds)})"
+        if step not in verdict:
+            own = duration(spent.get(step, 0.0))
+            return f"{step} ({own} of processor time, {duration(seconds)} by the clock)"
+    return ""

@@ -28,7 +28,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from .. import errors
 from .machine import Machine
 from .native import Capsule, Native
-from .tally import TallyLayout
+from .tally import TallyLayout, busy, read
 
 # Address space for the Go runtime and its threads: with 700 MiB left the runtime ends the
 # process, with 900 it starts (2 cores, Go 1.26, 2026-11).
@@ -108,6 +108,11 @@ def layout() -> TallyLayout:
 def tallies() -> list[int]:
     """The tallies of this process; none while no engine was ever loaded."""
     return [*_tallies, *([] if _crew_tally is None else [_crew_tally])]
+
+
+def crew_busy() -> int:
+    """Nanoseconds of work of this process's engine threads."""
+    return 0 if _crew_tally is None else round(busy(read(layout(), [_crew_tally])) * 1e9)
 
 
 def loaded() -> bool:

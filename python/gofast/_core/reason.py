@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
+from .processor_time import Spent
+
 Kind = Literal["python", "refused", "fallback"]
 _MOST = 100  # reasons that are told apart; a text may name what is different in every file
 _COSTLY = 0.1  # seconds, from which on a reason is worth a word
@@ -52,9 +54,11 @@ class Reasons:
     """
 
     def __init__(self) -> None:
-        self._by_thread: dict[int, dict[Reason, list[int]]] = {}  # how often, and nanoseconds
+        self._by_thread: dict[
+            int, dict[Reason, list[int]]
+        ] = {}  # how often, and ns: by the clock, of processors
 
-    def note(self, reason: Reason, times: int = 1, ns: int = 0) -> None:
+    def note(self, reason: Reason, times: int = 1, ns: int = 0, processor_ns: int = 0) -> None:
         """Adds to a reason. Those behind the first hundred are "others"; what runs in Python then counts no
         more: a transform that is made anew for each sample may give a new reason each time."""
         mine = self._by_thread.setdefault(threading.get_ident(), {})
@@ -62,9 +66,10 @@ class Reasons:
             if reason.kind == "python":
                 return
             reason = Reason("others", kind=reason.kind)
-        cost = mine.setdefault(reason, [0, 0])
+        cost = mine.setdefault(reason, [0, 0, 0])
         cost[0] += times
         cost[1] += ns
+        cost[2] += processor_ns
 
     def _read(self, kind: Kind, which: int) -> Counter[str]:
         total: Counter[str] = Counter()
@@ -81,6 +86,10 @@ class Reasons:
     def seconds(self) -> dict[str, float]:
         """How long what runs in Python took, likewise."""
         return {said: ns / 1e9 for said, ns in self._read("python", 1).items()}
+
+    def processor_seconds(self) -> dict[str, float]:
+        """The processor time of it outside pictures, where `Spent` is wanted."""
+        return {said: ns / 1e9 for said, ns in self._read("python", 2).items()}
 
     def clear(self) -> None:
         """Forgets all: in a forked process they are its parent's."""
@@ -100,19 +109,21 @@ _now = _Timing()
 class timed:
     """Counts the time within as that of a reason, in this process; within another, nothing."""
 
-    __slots__ = ("_began", "_reason")
+    __slots__ = ("_began", "_reason", "_spent")
 
     def __init__(self, reason: Reason) -> None:
         self._reason = reason
 
     def __enter__(self) -> None:
         self._began = 0 if _now.inside else time.perf_counter_ns()
+        self._spent = Spent.outside_pictures()
         _now.inside = True
 
     def __exit__(self, *raised: object) -> None:
         if self._began:
             _now.inside = False
-            process.note(self._reason, 0, time.perf_counter_ns() - self._began)
+            spent = Spent.outside_pictures() - self._spent
+            process.note(self._reason, 0, time.perf_counter_ns() - self._began, spent)
 
 
 def most(costs: Mapping[str, float]) -> list[tuple[str, float]]:

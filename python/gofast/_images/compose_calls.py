@@ -27,7 +27,7 @@ from .._plan import transforms
 from .._plan.compile import Plan, compile
 from .._plan.content import content
 from .._plan.state import State
-from . import conversions, path_cache, picture_draws
+from . import conversions, direct_readers, path_cache, picture_draws
 from .lazy_program import LazyProgram
 from .picture_programs import PictureProgram, RecordingProgram
 from .plan_stamp import PlanStamp
@@ -70,6 +70,7 @@ def follow() -> None:
     functions.follow()
     conversions.follow()
     _places.follow()
+    direct_readers.follow()
 
 
 def leave() -> None:
@@ -77,6 +78,7 @@ def leave() -> None:
     functions.leave()
     conversions.leave()
     _places.leave()
+    direct_readers.leave()
 
 
 class _Compiled:

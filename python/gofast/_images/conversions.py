@@ -20,7 +20,7 @@ from .._lazy.chain import is_certain
 from .._lazy.lazy_image import LazyImage
 from .._lazy.opened_image import LazyFactory
 from .._lazy.patches import Kernels, Own, Patches
-from .._lazy.source import Source, SourceState
+from .._lazy.source import Source, SourceState, counts
 from .._plan.compile import compile_chain
 from .._plan.state import State
 from .._plan.transforms import environment
@@ -105,12 +105,12 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
             return None
     else:
         making = image._again(making) if kind is LazyImage else making
-        source = making.source
+        source, counted = making.source, kind is LazyImage
         if not (is_certain(making.chain, source.size) and _is_whole(source)):
             making = _pixels(making)
             if making is None:
                 return None
-            source = making.source
+            source, counted = making.source, False  # its pixels were
         held, data, again = (*source.held(), None) if at_once else source.waiting()
         if held is None:
             return None
@@ -123,6 +123,7 @@ def _converted(image: Any, how: str) -> torch.Tensor | None:
             source.begun = None
         picture = data, *held, making.chain
         source.state = SourceState.NATIVE  # the file is known to be whole
+        counts.native += counted
     if at_once:
         return conversion.finish((*picture, width, height), None)
     return lazy_sample(conversion, (*picture, width, height), None, again)

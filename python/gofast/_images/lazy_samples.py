@@ -23,11 +23,20 @@ from .._core.native import Picture
 from .._lazy.source import Source
 from .._loader.sample_memory import empty_batch, in_place
 from .held_pictures import Held
-from .pending_samples import Makes, Pending, flip_of
+from .pending_samples import Makes, Pending, flip_of, is_watched
 from .pending_stacks import stack_later
 from .written_boxes import WrittenBox, box_bytes, box_of, write_boxes
 
 _MOST_BOXES = 8  # that are written to a sample later; more, or more memory than it takes, at once
+
+# Where memory is asked for that is not there, torch says this. It would read at address 0 else.
+_TOO_EARLY = (
+    "gofast: the values of this tensor have not been made yet, and what reads them did not ask for them."
+    " Call tensor.detach() first: it makes them"
+)
+_refuse: Any = getattr(
+    torch._C, "_set_storage_data_ptr_access_error_msg", lambda *_: None
+)  # CUDA builds have it
 
 _lock = threading.RLock()  # whoever makes a sample ordinary holds it
 
@@ -54,7 +63,8 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
     """A tensor [C, H, W] without memory. Nothing can read past it.
 
     What Python calls comes to `__torch_function__`, where it becomes an ordinary tensor: the same object, by
-    `torch.utils.swap_tensors`. What reaches it from within torch comes to `__torch_dispatch__`.
+    `torch.utils.swap_tensors`. What reaches it from within torch comes to `__torch_dispatch__`. What asks
+    neither is given what it becomes (direct_readers.py), or gets an error where nobody knows it.
     """
 
     waits = True
@@ -133,7 +143,7 @@ class LazySample(torch.Tensor, metaclass=_AsTensor):
         if func in _KNOWN:
             with torch._C.DisableTorchFunctionSubclass():
                 return func(*args, **kwargs)
-        if func is torch.stack:
+        if func is torch.stack and not is_watched():
             made = _stacked(*args, **kwargs)
             if made is not None:
                 return made
@@ -230,6 +240,11 @@ def _ordinary(sample: LazySample) -> torch.Tensor:
             pending.value = None  # no reference circle
         vars(sample).update(own)
         return sample
+
+
+def ordinary(value: Any) -> Any:
+    """The same with what each lazy sample becomes in its place."""
+    return _each(value, _ordinary)
 
 
 def _waiting(sample: Any) -> Pending | None:
@@ -455,5 +470,10 @@ def _tensor(pending: Pending, kind: type[LazySample]) -> LazySample:
     program, picture = pending.program, pending.picture
     shape, strides = program.shape_of(picture), program.strides_of(picture)
     sample: LazySample = make(kind, shape, strides=strides, dtype=program.dtype, device="cpu")
+    if _refuse is None:
+        torch._C._set_throw_on_mutable_data_ptr(sample)  # in torch's words, and only to what might write
+    else:
+        with torch._C.DisableTorchFunctionSubclass():
+            _refuse(sample.untyped_storage()._cdata, _TOO_EARLY)
     sample._pending = pending
     return sample

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import errors
 from .._core.native import Picture
@@ -23,6 +27,31 @@ _BEGUN = 4  # samples that wait, beside the latest: so many are begun together. 
 _FEW = 8  # samples, or fewer, of which the first is looked at. Unless all are begun, threads sleep meanwhile
 _MOST_STEPS = 4  # from a sample to what is looked at in the end
 _MOST_MISSED = 4  # samples of a program that were begun at once and then became something else
+
+
+_tracing, _trace = torch._C._get_tracing_state, torch._C._set_tracing_state  # type: ignore[attr-defined]
+
+
+def is_watched() -> bool:
+    """Whether torch.func transforms what is done, or torch.jit or a mode, as torch.export's, writes it down:
+    each tensor that is made is theirs."""
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or _tracing() is not None
+        or torch._C._len_torch_dispatch_stack() > 0
+    )
+
+
+@contextlib.contextmanager
+def unwatched() -> Iterator[None]:
+    """What is done within is no part of that."""
+    tracing = _tracing()
+    _trace(None)
+    try:
+        with temporarily_clear_interpreter_stack(), _disable_current_modes():
+            yield
+    finally:
+        _trace(tracing)
 
 
 class Makes:
@@ -356,7 +385,10 @@ class Pending:
     def make(self) -> torch.Tensor:
         """The sample, in memory of its own. Others that wait are made with it, or while threads make it."""
         self._looked()
-        with torch.inference_mode(False):  # in which somebody else's sample must not be made
+        with (
+            torch.inference_mode(False),
+            unwatched() if is_watched() else nullcontext(),
+        ):  # as somebody else's sample, it is made as always
             if self.value is None:
                 if self.making is not None and self.making.is_here():
                     self._make([])

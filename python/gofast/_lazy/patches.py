@@ -51,7 +51,7 @@ class Patches:
                 own = None if home is None or place in self._wrapped else vars(home).get(name)
                 if module in sys.modules and own is None and place not in self._wrapped:
                     self._seen = 0  # it is being imported
-                if own is not None and own.__module__ == (defined or module):
+                if own is not None and getattr(own, "__func__", own).__module__ == (defined or module):
                     self._wrapped[place] = home, own
                     setattr(home, name, maker(own))
         return True

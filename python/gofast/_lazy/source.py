@@ -45,7 +45,7 @@ class OpenCounts:
     """What became of the pictures that this process opened.
 
     Attributes:
-        native: chains that the core made.
+        native: chains that the core made, or makes a tensor of.
         pillow: pictures that are Pillow's own, and lazy ones that it decoded, because the core does not or
             because they are damaged.
         again: how many of the next pictures are expected to be used more than once.

@@ -22,6 +22,7 @@ import gofast
 from gofast._images import compose_calls, conversions, lazy_program, pending_samples
 from gofast._images.held_pictures import Held
 from gofast._images.lazy_samples import LazySample
+from gofast._lazy import source
 from same import difference, outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
@@ -274,6 +275,15 @@ def test_small_pictures_that_are_looked_at_at_once_wait_no_more(
         assert difference(F.to_tensor(opened(path)) * 2, F.to_tensor(opened(path, False)) * 2) == ""
     assert type(F.to_tensor(opened(files[0]))) is torch.Tensor
     assert type(F.to_tensor(opened(files[0]).resize((200, 200)))) is LazySample
+
+
+def test_pictures_that_become_tensors_are_counted_once(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source.counts, "native", 0)
+    made = [F.to_tensor(opened(path).resize((200, 200))) for path in files]
+    torch.stack(made)
+    assert source.counts.native == len(files)
 
 
 def test_an_original_is_not_made_for_its_clone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

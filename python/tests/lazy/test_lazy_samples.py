@@ -8,6 +8,7 @@ import io
 import pickle
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ import fresh
 import gofast
 from forked import answer_of_child
 from gofast._core import codecs, engine
+from gofast._core.processor_time import Spent
 from gofast._images import lazy_program
 from gofast._images.held_pictures import Held
 from gofast._images.lazy_samples import LazySample
@@ -527,6 +529,21 @@ def test_their_time_is_counted_once(files: list[Path]) -> None:
     after = gofast.engine_stats()
     assert 0 < after["busy_seconds"] - before["busy_seconds"] < 60
     assert all(0 <= seconds < 60 for seconds in after["stages"].values()), after["stages"]
+
+
+def test_the_processor_time_of_threads_is_the_samples(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample(files[0]).sum()
+    monkeypatch.setattr(Spent, "wanted", True)
+    for name in ("pictures", "samples", "pictures_of_samples"):
+        monkeypatch.setattr(Spent, name, 0)
+    began = time.thread_time_ns()
+    with Spent.batch():
+        torch.stack([sample(path) for path in files[:N]])
+    here = time.thread_time_ns() - began
+    assert Spent.samples > here, "theirs is not counted"
+    assert Spent.pictures < Spent.pictures_of_samples < Spent.samples
 
 
 def test_pictures_that_a_dataset_keeps_are_decoded_once(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
-from gofast._command.closing import Ran, verdict
+from gofast import running
+from gofast._command.closing import Ran, costliest, verdict
+from gofast._core import reason
+from gofast._core.processor_time import Spent
 
 LINES = "lines 13 to 21 of train.py"
 STEP = "Lambda runs in Python: your own code"
@@ -22,6 +26,7 @@ RECORDED = {
         STEP,
     ),
     "pictures alone": (Ran(10.0, 9.0, 8.0, 7.0, {}, LINES), [90, 88, 12], CACHE),
+    "pictures that no Compose makes": (Ran(10.0, 9.0, 8.0, 7.0, {}, LINES, composes=False), [90, 88, 12], ""),
     "pictures that are kept": (Ran(10.0, 9.0, 8.0, 7.0, {}, LINES, kept=True), [90, 88, 12], ""),
     "a native loader": (Ran(10.0, 5.0), [50], CACHE),
     "a native loader beside torch's": (Ran(10.0, 5.0, 0.2, 0.0, {}, LINES), [50], CACHE),
@@ -44,3 +49,44 @@ def test_what_is_said_of_what_was_measured(name: str) -> None:
 
 def test_nothing_is_said_of_a_short_run() -> None:
     assert verdict(Ran()) == verdict(Ran(0.9, 0.9, 0.9, 0.1, {STEP: 0.8}, LINES)) == ""
+
+
+def test_a_step_is_named_once_and_in_the_units_of_the_verdict() -> None:
+    took, spent = {STEP: 0.336, "other": 0.2}, {STEP: 0.12}
+    named = verdict(Ran(40.0, 20.0, 20.0, 5.0, {STEP: 12.0}))
+    assert STEP in named and costliest(named, took, spent) == ""
+    others = verdict(Ran(10.0, 9.0, 8.0, 7.0))
+    assert costliest(others, took, spent) == f"{STEP} (120 ms of processor time, 336 ms by the clock)"
+    assert costliest("", took, spent) == f"{STEP} (336 ms)"
+    assert costliest(others, {STEP: 0.05}, spent) == ""
+
+
+def test_a_step_is_no_longer_than_what_it_is_part_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its waits, and pictures that are made within it, are not its processor time."""
+    monkeypatch.setattr(Spent, "wanted", True)
+    monkeypatch.setattr(reason, "process", reason.Reasons())
+
+    @Spent.picture
+    def picture() -> None:
+        began = time.thread_time()
+        while time.thread_time() < began + 0.1:
+            pass
+
+    with reason.timed(reason.Reason("own", "Lambda", "python")):
+        picture()
+        time.sleep(0.1)
+    (took,), (spent,) = reason.process.seconds().values(), reason.process.processor_seconds().values()
+    assert took >= 0.2 and 0 < spent < 0.05
+
+
+OneLine = type("OneLine", (), {"__getitem__": lambda self, i: i})
+
+
+class Lines:
+    def __getitem__(self, i: int) -> int:
+        return i
+
+
+def test_lines_are_named() -> None:
+    assert re.fullmatch(r"line \d+ of test_closing.py", running.lines_of(OneLine))
+    assert re.fullmatch(r"lines \d+ to \d+ of test_closing.py", running.lines_of(Lines))
