@@ -37,8 +37,8 @@ class PiecesHere:
     """What this process has of the pieces, and which come next.
 
     Args:
-        stays: what is there stays until another dataset of this process needs the room. To lend a piece and
-            to take it back are four calls of the system.
+        stays: what is there stays until somebody in this process finds no room. To lend a piece and to take
+            it back are four calls of the system.
 
     Attributes:
         lock: of all this. Nobody waits for a server who has it.
@@ -108,6 +108,7 @@ class PiecesHere:
     def give_way(self) -> bool:
         """Ends what this process downloads ahead, and nobody waits for, and lends what it does not need now:
         whether there was something."""
+        self.stays = False
         gone = self._end()
         for other in [*_every]:
             # Not of one that a thread is busy with; nor of the parent's, whose locks are in any state.

@@ -81,7 +81,7 @@ class RemoteShards(TFRecordIndex):
         self.names = [*map(shown, urls)]
         self._stamps = self._stamps[:1] * len(asked.paths)  # each when it is read
         self._checked: set[int] = set()  # pieces that are known to have what the indexes say
-        self._stays = sum(state["size"] for state in states) <= budget.limit // 2
+        self._stays = self._has_room()
         self._here = PiecesHere(self._stays)
 
     @classmethod
@@ -174,16 +174,30 @@ class RemoteShards(TFRecordIndex):
 
     def explained(self) -> str:
         """For gofast.explain: where the shards lie, and how much of them is here."""
-        pieces, there = len(self._pieces.ends), set[str]()
-        with contextlib.suppress(FileNotFoundError):  # the user has removed it
-            there.update(os.listdir(self._budget.folder))
-        here = [piece for piece, path in enumerate(self.asked.paths) if os.path.basename(path) in there]
-        kept, total = sum(map(self._pieces.size, here)), sum(state["size"] for state in self._states)
+        pieces, here = len(self._pieces.ends), self._there()
+        kept, total = self.bytes_of(here), sum(state["size"] for state in self._states)
         shards = f"{many(len(self._urls), 'shard')} on a server ({size(total)})"
         if pieces == len(self._urls):
             return f"{shards}, {len(here)} of them here ({size(kept)})"
         more = f"they are more than half of the limit, {size(self._budget.limit)}"
         return f"{shards} in {pieces} pieces, {len(here)} of them here ({size(kept)}): {more}"
+
+    def _there(self) -> list[int]:
+        """The pieces whose files are there, whoever has brought them."""
+        there = set[str]()
+        with contextlib.suppress(FileNotFoundError):  # the user has removed it
+            there.update(os.listdir(self._budget.folder))
+        return [piece for piece, path in enumerate(self.asked.paths) if os.path.basename(path) in there]
+
+    def _has_room(self) -> bool:
+        """Whether half of the limit, and of what the disk has free, hold all shards beside what is there."""
+        total = sum(state["size"] for state in self._states)
+        with contextlib.suppress(FileNotFoundError):
+            disk = os.statvfs(self._budget.folder)
+            free = disk.f_bavail * disk.f_frsize // 2
+            if total > free and total - self.bytes_of(self._there()) > free:
+                return False
+        return total <= self._budget.limit // 2
 
     def here(self) -> PiecesHere:
         """What this process has of the pieces."""

@@ -11,10 +11,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 import gofast
 from gofast import errors
@@ -117,16 +119,21 @@ def test_a_disk_that_holds_a_few_shards(
     """The limit allows for more than the disk has: what is needed takes the room of what rests."""
     room, allocate = 4 * max(path.stat().st_size for path in tars(out)), os.posix_fallocate
 
+    def disk(_: Any) -> Any:
+        return SimpleNamespace(f_bavail=max(0, room - held(kept)), f_frsize=1)
+
     def full(fd: int, start: int, size: int) -> None:
         if held(kept) + size > room:
             raise OSError(errno.ENOSPC, "the disk is full")
         allocate(fd, start, size)
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    monkeypatch.setattr(pieces_here, "PATIENCE", 1)
-    dataset, want = remote(web, out), epoch(gofast.DataLoader(local(out), 4))
-    for _ in range(2):
-        assert same(epoch(gofast.DataLoader(dataset, 4)), want)
+    monkeypatch.setattr(os, "statvfs", disk)
+    monkeypatch.setattr(pieces_here, "PATIENCE", 20)
+    for kind, options in ((gofast.DataLoader, {}), (DataLoader, {"num_workers": 2, "shuffle": True})):
+        dataset, want = remote(web, out), epoch(kind(local(out), 4, **options))
+        for _ in range(2):
+            assert same(epoch(kind(dataset, 4, **options)), want)
 
 
 def link(kept: Path, outside: Path) -> None:
