@@ -1,7 +1,8 @@
-"""The indexes of shards on a server as one file of the cache of downloads: they come once.
+"""The indexes of shards on a server. Those beside tar shards are one file of the cache of downloads.
 
-The file has them one behind the other, then JSON that says where each begins and what the server said of its
-shard, and where that JSON begins, in 8 bytes. It is believed while the server says the same of all shards.
+They come once. The file has them one behind the other, then JSON that says where each begins and what the
+server said of its shard, and where that JSON begins, in 8 bytes. It is believed while the server says the
+same of all shards.
 """
 
 from __future__ import annotations
@@ -16,12 +17,19 @@ from typing import Any
 from .. import errors
 from .atomic_files import dropped, locked_now, writing
 from .braces import index_name
+from .cache_folder import own_index
 from .download_cache import DownloadCache, file_name
 from .indexed_records import IndexedRecords
 from .regular_files import regular_file
 from .remote_operations import FetchedFiles, RemoteState
 from .shard_index import indexes_at
 from .signals import deferred
+from .tfrecord_index import RecordsOptions
+
+
+def listed_index(url: str, state: RemoteState, asked: RecordsOptions) -> str | None:
+    """Where the index is kept that was made of a shard of an index.json; None where nothing can be kept."""
+    return own_index("tfrecord", [url, state, asked.features, asked.form, [*asked.leaves]])
 
 
 class KeptIndexes:

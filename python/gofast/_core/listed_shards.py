@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import errors
 from . import tfrecord_operations
-from .cache_folder import own_index
 from .download_cache import DownloadBudget, DownloadCache, kept_name
 from .indexed_records import IndexedRecords
+from .kept_indexes import listed_index
 from .mds_shards import Shards
 from .progress import Progress
 from .remote_access import NATIVE, normal, remote_files
@@ -70,8 +70,7 @@ def _indexes(
     urls: Sequence[str], states: Sequence[RemoteState], asked: RecordsOptions, budget: DownloadBudget
 ) -> list[IndexedRecords]:
     """The index of each shard: one that is kept, or made now."""
-    more = [asked.features, asked.form, [*asked.leaves]]
-    kept = [own_index("tfrecord", [url, state, *more]) or "" for url, state in zip(urls, states, strict=True)]
+    kept = [listed_index(url, state, asked) or "" for url, state in zip(urls, states, strict=True)]
     sizes: list[ShardState] = [{"size": state["size"], "tag": state["tag"]} for state in states]
     parts: dict[int, IndexedRecords] = {}
 

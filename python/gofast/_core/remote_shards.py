@@ -20,7 +20,7 @@ from .arguments import several
 from .braces import braces, index_name
 from .download_cache import NO_ROOM, DownloadBudget, DownloadCache, kept_name
 from .indexed_records import IndexedRecords
-from .kept_indexes import KeptIndexes
+from .kept_indexes import KeptIndexes, listed_index
 from .operation import Begun
 from .pieces_here import ComingPieces, PiecesHere, brought
 from .remote_access import NATIVE, normal, remote_file, remote_files
@@ -342,11 +342,16 @@ class RemoteShards(TFRecordIndex):
         if not is_of(found, self.columns, self._pieces, piece, length) or (
             begin == 0 and made["files"][0]["features"] != told
         ):
-            name = "what is kept of it"
+            url = self._urls[shard]
             if asked.form == "tar":
-                name = shown(index_name(self._urls[shard]))
+                said = f"it is not the file that {shown(index_name(url))} is of: write both anew"
                 KeptIndexes(self.cache, self._urls).drop()  # the server may have another by now
-            said = f"{self.names[shard]}: it is not the file that {name} is of: write both anew"
+            else:
+                said = "it is not the file that was indexed, and the server says the same of both"
+                said = f"{said}: make the dataset again"
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(listed_index(url, self._states[shard], asked) or "")
+            said = f"{self.names[shard]}: {said}"
             raise errors.ChangedError(said).at(path=self.names[shard])
         self._checked.add(piece)
 

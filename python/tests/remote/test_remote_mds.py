@@ -257,6 +257,22 @@ def test_an_index_that_is_kept_is_that_of_this_file(web: Served, home: Path) -> 
         pickle.loads(pickled)
 
 
+def test_an_index_of_another_file_is_made_anew(web: Served, kept: Path) -> None:
+    """The server says the same of both, such as the second in which they were written."""
+
+    def opened() -> Any:
+        return gofast.ImageFiles.from_mds(web.url + "mds", label="class", transform=T.ToTensor())
+
+    before = opened().targets
+    (path,) = kept.glob("*-shard.00000.mds")
+    path.write_bytes(mds_bytes(COLUMNS, [one | {"class": 7} for one in SAMPLES[:5]]))
+    dataset = opened()
+    assert dataset.targets == before
+    with pytest.raises(errors.ChangedError, match=r"shard\.00000\.mds: .*: make the dataset again"):
+        dataset[0]
+    assert opened().targets == [7] * 5 + before[5:] and opened()[0][1] == 7
+
+
 def test_what_came_for_an_index_is_given_back_by_an_error(web: Served, kept: Path) -> None:
     web.files["shard.00000.mds"] = web.files["shard.00000.mds"][:-1]
     with pytest.raises(errors.DamagedError) as error:
