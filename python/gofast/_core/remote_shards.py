@@ -16,26 +16,21 @@ import numpy.typing as npt
 
 from .. import errors
 from . import tfrecord_operations
-from .arguments import several
-from .braces import braces, index_name
-from .download_cache import NO_ROOM, DownloadBudget, DownloadCache, kept_name
-from .indexed_records import IndexedRecords
+from .braces import index_name
+from .download_cache import NO_ROOM, DownloadBudget, DownloadCache
 from .kept_indexes import KeptIndexes, listed_index
-from .operation import Begun
 from .pieces_here import ComingPieces, PiecesHere, brought
-from .remote_access import NATIVE, normal, remote_file, remote_files
+from .remote_access import normal
 from .remote_files import Downloads
-from .remote_listings import Known, url_files
-from .remote_operations import FetchedFiles, RemoteState, fetch, probe
-from .shard_index import content_of, indexes_at, joined
-from .shard_pieces import ShardPieces, cut, is_of
-from .shown_urls import is_url, shown
+from .remote_listings import Known
+from .remote_operations import RemoteState
+from .shard_pieces import ShardPieces, is_of
+from .shown_urls import shown
 from .signals import deferred
 from .stamp import Stamp
 from .tfrecord_index import RecordsOptions, TFRecordIndex
 from .tfrecord_operations import RecordsMade
 from .units import many, size
-from .warn import warn
 
 _AHEAD, _MOST_AHEAD = 2, 16  # pieces that come while one is read: two, and more of small ones
 _BYTES_AHEAD = 64 << 20
@@ -43,7 +38,6 @@ _TURNS = 16  # calls after which a piece is not read any more by a loader's batc
 _SURE = 6  # the last calls, of five batches, which are probably still read
 _TRIES = 3  # to write a piece, and to read one that was there
 _FEW_TURNS = 4  # of who reads at once, such as torch's workers
-_REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
 
 
 _Again = tuple[Callable[..., "RemoteShards | None"], tuple[Any, ...]]
@@ -83,63 +77,6 @@ class RemoteShards(TFRecordIndex):
         self._checked: set[int] = set()  # pieces that are known to have what the indexes say
         self._stays = self._has_room()
         self._here = PiecesHere(self._stays)
-
-    @classmethod
-    def of(cls, paths: Any, features: Sequence[str], label: str) -> RemoteShards | None:
-        """Tar files of URLs, or of patterns of these, with an index beside each; None where they are others.
-
-        Indexes that are there and not the shards' are a warning.
-
-        Raises:
-            GofastError: as of `local_files`, of listings and of servers.
-        """
-        given: Any = [paths] if isinstance(paths, str) else several(paths)
-        if not isinstance(given, (list, tuple)) or not given or not all(map(_may_be, given)):
-            return None
-        known: Known = {}
-        urls: list[str] = []
-        for pattern in given:
-            for each in braces(pattern):
-                matching = url_files(each)
-                known |= matching
-                urls += matching
-        try:
-            probe([remote_file(index_name(urls[0]))])
-        except errors.NotFoundError:
-            return None
-        except errors.ReadError as error:
-            if _REFUSED in str(error):
-                return None
-            raise  # the server may have it, and all shards are much to download instead
-        budget = DownloadBudget.of()
-        kept = KeptIndexes(DownloadCache(budget), urls)
-        coming = None if kept.there() else fetch.begin(remote_files(map(index_name, urls)), None)
-        asked = [url for url, state in known.items() if state is None]
-        looking = f"looking at {many(len(asked), 'file')}"
-        known.update(zip(asked, probe(remote_files(asked), looking) if asked else (), strict=True))
-        states = [state for url in urls if (state := known[url])]
-        if not all(state["tag"] or state["modified"] for state in states):
-            return None  # nobody would see that it is another file when it comes again, or to another process
-        try:
-            parts = kept.read(states) or _fetched(coming, kept, urls, states)
-            pieces = cut(parts, states, budget.limit)
-            made = joined(parts, features, pieces)
-        except (errors.NotFoundError, errors.ReadError, errors.ChangedError, errors.DamagedError) as error:
-            if isinstance(error, errors.ReadError) and _REFUSED not in str(error):
-                raise
-            said = "without the index of each shard all are downloaded first: gofast shard writes them"
-            warn(f"{error}: {said}", once=f"indexes of {urls[0]}")
-            return None
-        if any(c["kind"] == ("byte" if c["name"] == label else "int") for c in made["columns"]):
-            os.close(made["fd"])
-            return None  # texts that are numbers, or the reverse: they lie in the shards
-        at = [
-            os.path.join(budget.folder, kept_name(urls[shard], states[shard], pieces.span(piece)))
-            for piece, shard in enumerate(pieces.shards.tolist())
-        ]
-        options = RecordsOptions(at, [*features], "", None, "tar", label)
-        told, again = [*map(content_of, parts)], (cls.of, (urls, features, label))
-        return cls(made["fd"], made, options, urls, states, told, budget, pieces, again)
 
     def fetch(self, samples: npt.NDArray[np.int64]) -> bool:
         """Begins to download the pieces of samples: whether they are there. `brought` waits for them.
@@ -407,23 +344,6 @@ class RemoteShards(TFRecordIndex):
             more = self._urls, self._states, self.told, self._budget, self._pieces, self._again
             return _handed, (DupFd(self._fd), self.schema, self.asked, *more)
         return _again, (*self._again, self.names[0], self.digest())
-
-
-def _fetched(
-    coming: Begun[FetchedFiles] | None, kept: KeptIndexes, urls: Sequence[str], states: Sequence[RemoteState]
-) -> list[IndexedRecords]:
-    coming = coming or fetch.begin(remote_files(map(index_name, urls)), None)
-    found = coming.result(f"downloading {len(urls)} indexes")
-    try:
-        parts = indexes_at(found["fd"], found["files"], urls, states)
-        kept.keep(found, states)
-        return parts
-    finally:
-        os.close(found["fd"])
-
-
-def _may_be(given: Any) -> bool:
-    return is_url(given) and normal(given).startswith(NATIVE) and "?" not in given and given[-1:] != "/"
 
 
 def _handed(fd: Any, *more: Any) -> RemoteShards:

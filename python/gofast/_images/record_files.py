@@ -19,6 +19,7 @@ from .. import errors
 from .._core import picture_operations
 from .._core.descriptors import OwnedDescriptors
 from .._core.indexed_records import Column
+from .._core.indexed_shards import indexed_shards
 from .._core.listed_shards import listed_shards
 from .._core.mds_shards import ShardsForm, shards_of
 from .._core.memory import address_of
@@ -175,7 +176,7 @@ def listing_of_tar(
     number = names[0] if labels and not several and _maker(labels[0]) is None else ""
     features, remote = [*dict.fromkeys([image, *names])], None
     if number or not labels:
-        remote = RemoteShards.of(paths, features, number)
+        remote = indexed_shards(paths, features, number)
     records = remote or TFRecordIndex.of_tar(local_files(paths), features, number, partial)
     if not labels or number:
         return listing_of(records, image, number or None), records.class_names(number) if number else None
