@@ -400,7 +400,7 @@ def test_ctrl_c_at_any_line_releases_all(web: Served, kept: Path) -> None:
 
 
 INTERRUPTED = """
-import gc, json, os, sys
+import gc, json, os, sys, time
 from gofast._core.download_locks import claims
 from gofast._core.remote_files import Downloads
 
@@ -418,6 +418,9 @@ for _ in range(5):
         print("waits", flush=True)
         downloads.result()
     except KeyboardInterrupt:
+        ends = time.monotonic() + 5
+        while held()[0] and time.monotonic() < ends:  # the core's threads end what they are at
+            time.sleep(0.01)
         fds, claims, more = held()
         print(json.dumps([fds, claims, more - threads < 5]), flush=True)
     input()
