@@ -215,7 +215,7 @@ def test_the_next_ones_come_ahead(web: Served, out: Path, monkeypatch: pytest.Mo
 
 
 def held(folder: Path) -> int:
-    """The bytes of what is downloaded: the least of three looks, which count what comes and goes meanwhile."""
+    """The bytes of what is downloaded: the least of three looks, which count what comes and goes."""
 
     def look() -> int:
         size = 0
