@@ -33,8 +33,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 84_000,
-    "lines: tests": 70_000,
+    "lines: library": 82_248,
+    "lines: tests": 68_943,
     "lines: benchmarks": 8_773,
 }
 
