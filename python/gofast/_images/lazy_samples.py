@@ -34,9 +34,14 @@ _TOO_EARLY = (
     "gofast: the values of this tensor have not been made yet, and what reads them did not ask for them."
     " Call tensor.detach() first: it makes them"
 )
-_refuse: Any = getattr(
-    torch._C, "_set_storage_data_ptr_access_error_msg", lambda *_: None
-)  # CUDA builds have it
+
+
+def _refusal() -> Any:
+    """What lets a storage say that; None: torch was built without CUDA."""
+    return getattr(torch._C, "_set_storage_data_ptr_access_error_msg", None)
+
+
+_refuse = _refusal()
 
 _lock = threading.RLock()  # whoever makes a sample ordinary holds it
 

@@ -14,7 +14,7 @@ from torch.utils import dlpack as torch_dlpack
 from torchvision import transforms as T
 
 import gofast
-from gofast._images import compose_calls, direct_readers
+from gofast._images import compose_calls, direct_readers, lazy_samples
 from gofast._images.lazy_samples import LazySample
 from same import difference
 
@@ -122,6 +122,20 @@ def test_a_reader_that_nobody_knows_gets_an_error(files: list[Path]) -> None:
     for look in (lambda: tensor.sum(), lambda: tensor.tolist(), lambda: dlpack.to_dlpack(sample)):
         with pytest.raises(RuntimeError, match=r"gofast: .*detach\(\)"):
             look()
+    assert difference(sample + 0, plain(files[0])) == ""
+
+
+def test_without_cuda_what_might_write_gets_an_error(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(torch._C, "_set_storage_data_ptr_access_error_msg", raising=False)
+    monkeypatch.setattr(lazy_samples, "_refuse", lazy_samples._refusal())
+    compose_calls.leave()
+    sample, tensor = waiting(files[0]), torch.empty(3, 20, 20)
+    direct_readers.leave()
+    tensor.data = sample
+    with pytest.raises(RuntimeError, match="data pointer"):
+        tensor.zero_()
     assert difference(sample + 0, plain(files[0])) == ""
 
 
