@@ -1,4 +1,4 @@
-"""Files with a few changes, and bounds for whoever reads them: knows nothing of gofast."""
+"""Files with a few changes, how many, and bounds for whoever reads them: knows nothing of gofast."""
 
 from __future__ import annotations
 
@@ -9,6 +9,18 @@ import struct
 import time
 from collections.abc import Iterator
 
+import pytest
+
+# Of which each file is changed, another one.
+SEEDS = pytest.mark.parametrize(
+    "seeds",
+    [
+        range(1500),
+        pytest.param(range(2000, 8000), marks=pytest.mark.full),
+        pytest.param(range(10_000, 110_000), marks=[pytest.mark.soak, pytest.mark.timeout(3600)]),
+    ],
+    ids=len,
+)
 _NUMBERS = (0, 1, 2, 7, 8, 255, 256, 300, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 _MEMORY = 3 << 30  # addresses beside those that a process has: 1 GiB is for the engine, if it is not there
 _SECONDS = 10.0  # of processor time, of one file

@@ -26,7 +26,7 @@ from mds import (
     unpacked_batches,
     unpacked_samples,
 )
-from mutations import bounded, changed
+from mutations import SEEDS, bounded, changed
 
 Form = Literal["mds", "plain", "chunk", "batch", "sample", "rows"]
 Sample = tuple[bytes, int]  # a picture and its class
@@ -165,15 +165,7 @@ def compare(name: str, seeds: range, folder: Path) -> tuple[int, int]:
     return taken, refused
 
 
-@pytest.mark.parametrize(
-    "seeds",
-    [
-        range(1500),
-        pytest.param(range(2000, 8000), marks=pytest.mark.full),
-        pytest.param(range(10_000, 110_000), marks=[pytest.mark.soak, pytest.mark.timeout(3600)]),
-    ],
-    ids=len,
-)
+@SEEDS
 @pytest.mark.parametrize("name", FORMS)
 def test_changed_shards(name: str, seeds: range, tmp_path: Path) -> None:
     taken, refused = compare(name, seeds, tmp_path)

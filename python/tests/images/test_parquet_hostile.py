@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import gofast
 from gofast import errors
-from mutations import bounded, changed
+from mutations import SEEDS, bounded, changed
 
 # How a file is written: that of an Arrow file or stream, else options of Parquet.
 WRITERS: tuple[dict[str, Any] | str, ...] = (
@@ -107,15 +106,7 @@ def test_empty_values_of_a_buffer_that_points_anywhere(tmp_path: Path) -> None:
     compare(range(28636, 28637), tmp_path / "a.parquet")
 
 
-@pytest.mark.parametrize(
-    "seeds",
-    [
-        range(1500),
-        pytest.param(range(2000, 8000), marks=pytest.mark.full),
-        pytest.param(range(10_000, 110_000), marks=[pytest.mark.soak, pytest.mark.timeout(3600)]),
-    ],
-    ids=len,
-)
+@SEEDS
 def test_changed_files(seeds: range, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -7,11 +7,9 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gofast import errors
 from gofast._core.tfrecord_index import TFRecordIndex
-from mutations import bounded, changed
+from mutations import SEEDS, bounded, changed
 from records import Value, example, framed, read_example
 
 
@@ -68,15 +66,7 @@ def compare(seeds: range, path: Path) -> tuple[int, int]:
     return taken, refused
 
 
-@pytest.mark.parametrize(
-    "seeds",
-    [
-        range(1500),
-        pytest.param(range(2000, 8000), marks=pytest.mark.full),
-        pytest.param(range(10_000, 110_000), marks=[pytest.mark.soak, pytest.mark.timeout(3600)]),
-    ],
-    ids=len,
-)
+@SEEDS
 def test_changed_records(seeds: range, tmp_path: Path) -> None:
     taken, refused = compare(seeds, tmp_path / "a.tfrecord")
     assert taken > len(seeds) // 20 and refused > len(seeds) // 4, (taken, refused)
