@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader
 from torchvision import transforms as T
 
 import gofast
+import gofast.webdataset as wds
 from gofast import errors
 from gofast._core import tfrecord_operations
 from gofast._core.download_cache import DownloadBudget, DownloadCache
@@ -203,3 +204,4 @@ def test_a_first_member_may_be_called_like_a_packed_file(tmp_path: Path) -> None
     path = tmp_path / "a.tar"
     path.write_bytes(tar_bytes([{"jpg": contents(1)[0], "cls": b"5"}], stem="BZh91AY"))
     assert gofast.ImageFiles.from_tar(path).targets == [5]
+    assert [sample["cls"] for sample in wds.WebDataset(str(path), shardshuffle=False)] == [b"5"]
