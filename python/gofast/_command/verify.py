@@ -119,10 +119,17 @@ def ask_pillow(found: command_operations.Verification, threads: int) -> int:
     """
     if not pillow.available():
         return 0
-    asked = [p for p in (*found["damaged"], *found["unchecked"]) if p.get("picture") and _is_here(p)]
+    asked, places = [], []
+    for problem in (*found["damaged"], *found["unchecked"]):
+        if problem.get("picture"):
+            try:
+                places.append(_place(problem))
+                asked.append(problem)
+            except errors.GofastError:
+                problem["picture"] = False  # a compressed shard that is not unpacked: the core's word counts
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of large pictures, of odd metadata: training goes on, too
-        reasons = _verdicts([*map(_place, asked)], threads)
+        reasons = _verdicts(places, threads)
     found["damaged"] = [p for p in found["damaged"] if not p.get("picture")]
     found["unchecked"] = [p for p in found["unchecked"] if not p.get("picture")]
     for problem, reason in zip(asked, reasons, strict=True):
@@ -143,18 +150,10 @@ _Place = tuple[str, int, int]  # path, offset and bytes; of all of a file these 
 
 
 def _place(problem: command_operations.Problem) -> _Place:
+    """Where Pillow reads it: compressed shards are unpacked for that."""
     if "member" not in problem:
         return problem["path"], -1, -1
     return unpacked_files([problem["path"]])[0], problem["offset"], problem["bytes"]
-
-
-def _is_here(problem: command_operations.Problem) -> bool:
-    """Whether Pillow can read it: compressed shards are unpacked for that. Else the core's word counts."""
-    try:
-        _place(problem)
-    except errors.GofastError:
-        problem["picture"] = False
-    return problem["picture"]
 
 
 def _verdicts(asked: Sequence[_Place], threads: int) -> list[str | None]:

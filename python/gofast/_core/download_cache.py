@@ -26,11 +26,12 @@ from typing import NamedTuple
 
 from .. import errors
 from . import download_locks
-from .atomic_files import locked_now, writing
+from .atomic_files import dropped, locked_now, writing
 from .cache_folder import user_cache
 from .download_locks import ROOM, TURN, byte_of, locking, locks, opened
 from .remote_operations import RemoteState
 from .shown_urls import shown
+from .signals import deferred
 from .units import bytes_of, exact
 
 DEFAULT_LIMIT = "50GB"
@@ -131,6 +132,27 @@ class DownloadCache:
     def release(self, name: str, ahead: bool = False, lasts: bool = False) -> None:
         """Ends a claim of this process; others do nothing."""
         download_locks.release(self.folder, name, ahead, lasts)
+
+    def claimed(self, name: str, until: contextlib.ExitStack, lasts: bool = False) -> None:
+        """Claims the file until the stack ends."""
+        with deferred():  # else there could be a claim of which nobody knows
+            self.claim(name, lasts=lasts)
+            until.callback(self.release, name, lasts=lasts)
+
+    def part(self, name: str, until: contextlib.ExitStack) -> int | None:
+        """A descriptor of what the file is called until it is complete; None: somebody writes it already.
+
+        When the stack ends, it is removed, unless it has got its name.
+
+        Raises:
+            ReadError: it cannot be written.
+        """
+        part = self.path(name) + ".part"
+        with deferred(), writing(part):  # else a lock could be held of which nobody knows
+            fd = locked_now(part)
+            if fd is not None:
+                until.callback(dropped, part, fd)
+        return fd
 
     def used(self, name: str) -> None:
         """The file was read, and is not wanted again in this epoch."""

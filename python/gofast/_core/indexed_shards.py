@@ -14,14 +14,13 @@ from .indexed_records import IndexedRecords
 from .kept_indexes import KeptIndexes
 from .operation import Begun
 from .remote_access import NATIVE, normal, remote_file, remote_files
-from .remote_listings import Known, url_files
+from .remote_listings import Known, look, url_files
 from .remote_operations import FetchedFiles, RemoteState, fetch, probe
 from .remote_shards import RemoteShards
 from .shard_index import content_of, indexes_at, joined
 from .shard_pieces import cut
 from .shown_urls import is_url
 from .tfrecord_index import RecordsOptions
-from .units import many
 from .warn import warn
 
 _REFUSED = "the server says 403"  # as S3 does of what is not there, where nobody may list what is
@@ -57,9 +56,7 @@ def indexed_shards(paths: Any, features: Sequence[str], label: str) -> RemoteSha
     cache = DownloadCache(budget)
     kept = KeptIndexes(cache, urls)
     coming = None if kept.there() else fetch.begin(remote_files(map(index_name, urls)), None)
-    asked = [url for url, state in known.items() if state is None]
-    looking = f"looking at {many(len(asked), 'file')}"
-    known.update(zip(asked, probe(remote_files(asked), looking) if asked else (), strict=True))
+    look(known)
     states = [state for url in urls if (state := known[url])]
     if not all(state["tag"] or state["modified"] for state in states):
         return None  # nobody would see that it is another file when it comes again, or to another process

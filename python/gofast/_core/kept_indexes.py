@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import errors
-from .atomic_files import dropped, locked_now, writing
+from .atomic_files import writing
 from .braces import index_name
 from .cache_folder import own_index
 from .download_cache import DownloadCache, file_name
@@ -23,7 +23,6 @@ from .indexed_records import IndexedRecords
 from .regular_files import regular_file
 from .remote_operations import FetchedFiles, RemoteState
 from .shard_index import indexes_at
-from .signals import deferred
 from .tfrecord_index import RecordsOptions
 
 
@@ -63,13 +62,9 @@ class KeptIndexes:
         text = json.dumps({"states": states, "files": found["files"]}).encode() + struct.pack("q", size)
         part = self._path + ".part"
         with contextlib.ExitStack() as lock, contextlib.suppress(errors.LimitError, errors.ReadError):
-            with deferred(), writing(part):
-                self._cache.claim(self._name)
-                lock.callback(self._cache.release, self._name)
-                fd = locked_now(part)
-                if fd is None:
-                    return  # another process does it
-                lock.callback(dropped, part, fd)
+            self._cache.claimed(self._name, lock)
+            if (fd := self._cache.part(self._name, lock)) is None:
+                return  # another process does it
             self._cache.reserve([(self._urls[0], fd, size + len(text))])
             with writing(part):
                 done = 0

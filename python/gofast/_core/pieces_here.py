@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from .download_cache import NO_ROOM, PATIENCE, WAIT, DownloadCache
 from .remote_files import Downloads
@@ -47,6 +48,7 @@ class PiecesHere:
         lent: of those that are held without users, the ones whose room others may take.
         order: pieces by their first samples of the epoch; None: nobody knows.
         first, last: where the epoch's first and last sample of each piece lies.
+        begins: `first` of each piece of `order`.
         newest: where the first one lies of the piece that was asked for and begins last.
     """
 
@@ -56,8 +58,8 @@ class PiecesHere:
         self.coming: dict[int, ComingPieces] = {}
         self.users, self.lent = Counter[int](), set[int]()
         self.turn, self.epoch, self.newest = 0, 0.0, -1
-        self.order: list[int] | None = None
-        self.first = self.last = np.zeros(0, np.int64)
+        self.order: npt.NDArray[np.int64] | None = None
+        self.first = self.last = self.begins = np.zeros(0, np.int64)
         _every.add(self)
 
     @contextlib.contextmanager

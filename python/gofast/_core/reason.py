@@ -54,9 +54,8 @@ class Reasons:
     """
 
     def __init__(self) -> None:
-        self._by_thread: dict[
-            int, dict[Reason, list[int]]
-        ] = {}  # how often, and ns: by the clock, of processors
+        # How often, and nanoseconds: by the clock, and of processors.
+        self._by_thread: dict[int, dict[Reason, list[int]]] = {}
 
     def note(self, reason: Reason, times: int = 1, ns: int = 0, processor_ns: int = 0) -> None:
         """Adds to a reason. Those behind the first hundred are "others"; what runs in Python then counts no
@@ -115,8 +114,9 @@ class timed:
         self._reason = reason
 
     def __enter__(self) -> None:
-        self._began = 0 if _now.inside else time.perf_counter_ns()
-        self._spent = Spent.outside_pictures()
+        self._began = 0
+        if not _now.inside:
+            self._began, self._spent = time.perf_counter_ns(), Spent.outside_pictures()
         _now.inside = True
 
     def __exit__(self, *raised: object) -> None:

@@ -18,9 +18,9 @@ from .. import errors
 from .atomic_files import locked_now, writing
 from .download_cache import FOLDER_SIZE, WAIT, DownloadBudget, DownloadCache, file_name
 from .progress import Progress
-from .remote_access import fsspec_of, normal, remote_file, remote_files
-from .remote_listings import Known, bucket_objects
-from .remote_operations import RemoteObject, download_folder, probe
+from .remote_access import fsspec_of, normal, remote_file
+from .remote_listings import Known, bucket_objects, look
+from .remote_operations import RemoteObject, download_folder
 from .shown_urls import shown
 from .signals import deferred
 from .units import many
@@ -66,9 +66,7 @@ def small_objects(known: Known) -> dict[str, str]:
     url = "/".join(min(known).split("/", 3)[:3]) + "/"
     if not url.startswith(_S3) or not all(each.startswith(url) for each in known):
         return {}
-    asked = [each for each, state in known.items() if state is None]
-    probed = probe(remote_files(asked), f"looking at {many(len(asked), 'file')}")
-    known.update(zip(asked, probed, strict=True))
+    look(known)
     states = {each: state for each, state in known.items() if state and state["tag"]}
     small = sum(state["size"] for state in states.values()) < _SMALL * len(known)
     if not small or len(states) < len(known):
@@ -94,12 +92,10 @@ def _kept(url: str, folders: Sequence[str], wanted: list[RemoteObject]) -> str:
     inside = name[33:].strip(".") or "files"
     part = path + ".part"
     with contextlib.ExitStack() as claim:
-        with deferred():  # else there could be a claim, or a lock below, of which nobody knows
-            cache.claim(name, lasts=True)
-            claim.callback(cache.release, name, lasts=True)
+        cache.claimed(name, claim, lasts=True)
         while not os.path.isdir(path):
             with contextlib.ExitStack() as lock:
-                with deferred():
+                with deferred():  # else there could be a lock of which nobody knows
                     if (fd := _locked(part)) is not None:
                         lock.callback(os.close, fd)
                         lock.callback(fcntl.flock, fd, fcntl.LOCK_UN)  # a fork of another thread has it, too

@@ -10,9 +10,10 @@ from fnmatch import fnmatchcase
 
 from .. import errors
 from .braces import is_meant
-from .remote_access import fsspec_of, normal, remote_file
-from .remote_operations import RemoteObject, RemoteState, list_bucket
+from .remote_access import fsspec_of, normal, remote_file, remote_files
+from .remote_operations import RemoteObject, RemoteState, list_bucket, probe
 from .shown_urls import shown
+from .units import many
 
 Known = dict[str, RemoteState | None]
 
@@ -38,6 +39,18 @@ def url_files(url: str) -> Known:
     if not found:
         raise errors.NotFoundError(f"{shown(url)}: no file matches the pattern").at(path=shown(url))
     return found
+
+
+def look(known: Known) -> None:
+    """Asks the servers for what no listing has said.
+
+    Raises:
+        GofastError: as of servers.
+    """
+    asked = [url for url, state in known.items() if state is None]
+    if asked:
+        found = probe(remote_files(asked), f"looking at {many(len(asked), 'file')}")
+        known.update(zip(asked, found, strict=True))
 
 
 def bucket_objects(url: str, flat: bool = False) -> list[RemoteObject]:

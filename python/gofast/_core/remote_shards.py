@@ -106,7 +106,8 @@ class RemoteShards(TFRecordIndex):
             here.first[pieces[::-1]] = np.arange(count - 1, -1, -1)  # of several, the last one stays
             here.last[pieces] = np.arange(count)
             wanted = np.flatnonzero(here.last >= 0)
-            here.order = wanted[np.argsort(here.first[wanted])].tolist()
+            here.order = wanted[np.argsort(here.first[wanted])]
+            here.begins = here.first[here.order]
             here.newest, here.epoch = -1, time.time()
 
     def explained(self) -> str:
@@ -292,11 +293,11 @@ class RemoteShards(TFRecordIndex):
             raise errors.ChangedError(said).at(path=self.names[shard])
         self._checked.add(piece)
 
-    def _go_on(self, here: PiecesHere, order: list[int]) -> None:
+    def _go_on(self, here: PiecesHere, order: npt.NDArray[np.int64]) -> None:
         """Begins to bring the next pieces of the epoch."""
-        begun = int(np.searchsorted(here.first[order], here.newest, "right"))
+        begun = int(np.searchsorted(here.begins, here.newest, "right"))
         ahead = 0
-        for number, piece in enumerate(order[begun : begun + _MOST_AHEAD]):
+        for number, piece in enumerate(order[begun : begun + _MOST_AHEAD].tolist()):
             if number >= _AHEAD and ahead > _BYTES_AHEAD:
                 break
             ahead += self._pieces.size(piece)

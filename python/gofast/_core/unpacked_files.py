@@ -8,9 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from . import engine, tfrecord_operations
-from .atomic_files import dropped, locked_now, writing
 from .download_cache import WAIT, DownloadBudget, DownloadCache, file_name
-from .signals import deferred
 from .stamp import Stamp
 from .tfrecord_operations import Unpacked
 from .units import many
@@ -38,9 +36,7 @@ def unpacked_files(paths: list[str]) -> list[str]:
     sizes = {path: one["bytes"] for path, one in packed.items()}
     with contextlib.ExitStack() as claims:
         for name in names.values():
-            with deferred():  # else there could be a claim of which nobody knows
-                cache.claim(name, lasts=True)
-                claims.callback(cache.release, name, lasts=True)
+            cache.claimed(name, claims, lasts=True)
         while missing := [path for path, name in names.items() if not os.path.isfile(cache.path(name))]:
             if not _unpack(cache, names, sizes, missing):
                 time.sleep(WAIT)  # another process is at it; if that ends, it is ours
@@ -58,13 +54,10 @@ def _unpack(
     with contextlib.ExitStack() as locks:
         mine: list[tuple[str, int, int]] = []
         for path in missing:
-            part = cache.path(names[path]) + ".part"
-            with deferred(), writing(part):  # else a lock could be held of which nobody knows
-                if (fd := locked_now(part)) is None:
-                    continue
-                locks.callback(dropped, part, fd)
-                if not os.path.isfile(cache.path(names[path])):  # meanwhile
-                    mine.append((path, fd, sizes[path]))
+            if (fd := cache.part(names[path], locks)) is None:
+                continue
+            if not os.path.isfile(cache.path(names[path])):  # meanwhile
+                mine.append((path, fd, sizes[path]))
             if len(mine) == _TOGETHER:
                 break
         if not mine:
