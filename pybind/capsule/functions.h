@@ -33,7 +33,7 @@ void gf_drop_capsule(PyObject *capsule);
     DO(pages) DO(share) \
     DO(pin) DO(send) DO(receive) DO(launch) DO(sent) \
     DO(same_items) \
-    DO(pad) DO(strings) DO(unpacked)
+    DO(pad) DO(strings) DO(unpacked) DO(picture_file)
 
 #define GF_DECLARE(name) PyObject *gf_py_##name(PyObject *self, PyObject *const *args, Py_ssize_t n);
 GF_ELSEWHERE(GF_DECLARE)

@@ -40,8 +40,13 @@ PyObject *gf_py_strings(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     return list;
 }
 
-// The file of a picture that lies there without one, or None.
-static PyObject *file_of(const char *data, Py_ssize_t size) {
+// picture_file(data): the file of a picture that lies there without one, or None.
+PyObject *gf_py_picture_file(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+    (void)self;
+    char *data;
+    Py_ssize_t size;
+    if (n != 1) return PyErr_Format(PyExc_TypeError, "takes 1 argument (%zd given)", n);
+    if (PyBytes_AsStringAndSize(args[0], &data, &size)) return NULL;
     uint8_t *room = PyMem_Malloc(GF_PIXELS_ROOM + (size_t)size), *stored = room + GF_PIXELS_ROOM;
     if (!room) return PyErr_NoMemory();
     ptrdiff_t longer;
@@ -52,8 +57,7 @@ static PyObject *file_of(const char *data, Py_ssize_t size) {
     return bytes;
 }
 
-// unpacked(data, skip, length): bytes that Snappy's elements hold, or None where they are broken. With a skip of GF_PIXELS - 1, the
-// file of a picture without one.
+// unpacked(data, skip, length): bytes that Snappy's elements hold, or None where they are broken.
 PyObject *gf_py_unpacked(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     (void)self;
     char *data;
@@ -61,7 +65,6 @@ PyObject *gf_py_unpacked(PyObject *self, PyObject *const *args, Py_ssize_t n) {
     long long a[2];
     if (n != 3) return PyErr_Format(PyExc_TypeError, "takes 3 arguments (%zd given)", n);
     if (PyBytes_AsStringAndSize(args[0], &data, &size) || !gf_integers(args + 1, 2, 2, a)) return NULL;
-    if (a[0] == GF_PIXELS - 1) return file_of(data, size);
     if (a[0] < 0 || a[1] < 0 || a[0] > PY_SSIZE_T_MAX - a[1] - 1) return PyErr_Format(PyExc_ValueError, "there are no such bytes");
     uint8_t *made = PyMem_Malloc((size_t)(a[0] + a[1]) + 1);
     if (!made) return PyErr_NoMemory();

@@ -95,7 +95,7 @@ func Build(ctx context.Context, o Options, path string) (fd int, schema Schema, 
 	if schema, err = parse(r.Data, path); err != nil {
 		return -1, Schema{}, err
 	}
-	schema.Reused, schema.Kept = reused, true
+	schema.Reused, schema.Stored = reused, true
 	fd, err = store.Keep(r.File)
 	return fd, schema, err
 }

@@ -24,7 +24,7 @@ type Schema struct {
 	Begin   int64          `json:"begin"`  // where the arrays begin
 	End     int64          `json:"end"`    // behind them is the text of this
 	Reused  bool           `json:"reused"` // it was there
-	Kept    bool           `json:"kept"`   // it lies where it was to be kept
+	Stored  bool           `json:"stored"` // it lies where it was to be kept
 }
 
 // FileSchema is one file, with its stamp when it was read.

@@ -78,6 +78,6 @@ func (i *ShardIndex) schema(ctx context.Context, data []byte) (s Schema, err err
 	if len(s.Columns) == 0 && s.Files[0].Records > 0 { // nothing bounds how many it says
 		return s, fail(errs.ErrDamaged, "records without a suffix").At(i.Name)
 	}
-	s.Reused, s.Kept = true, true
+	s.Reused, s.Stored = true, true
 	return s, nil
 }

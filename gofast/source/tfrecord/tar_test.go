@@ -64,7 +64,7 @@ func TestShardIndexTravels(t *testing.T) {
 	size := int64(len(content))
 	o := Options{Paths: []string{shard}, Form: Tar, Label: "cls", Threads: 1, Shard: &Shard{Size: size, Tag: "x"}}
 	fd, made, err := Build(t.Context(), o, index)
-	if err != nil || !made.Kept {
+	if err != nil || !made.Stored {
 		t.Fatal(made, err)
 	}
 	if err := errors.Join(unix.Close(fd), os.Remove(shard)); err != nil {

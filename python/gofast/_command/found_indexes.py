@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .. import errors
 from .._core.command_operations import ListedShards, Problem
-from .._core.mds_shards import ShardsForm, shards_of
+from .._core.mds_shards import OtherIndexError, shards_of
 
 
 class FoundIndexes(NamedTuple):
@@ -31,22 +31,23 @@ class FoundIndexes(NamedTuple):
         """The indexes below folders, and those beside files."""
         made = cls([], [], [], 0)
         for path in _indexes(paths):
-            form = _form_of(path)
-            if form is not None:
+            with contextlib.suppress(OtherIndexError):
+                made._add(path)
                 made = made._replace(read=made.read + 1)
-                made._add(path, form)
         return made
 
-    def _add(self, path: str, form: ShardsForm) -> None:
+    def _add(self, path: str) -> None:
         try:
-            found = shards_of(path, form)
+            found = shards_of(path)
+        except OtherIndexError:
+            raise
         except errors.GofastError as error:
             whole = isinstance(error, (errors.UnsupportedError, errors.LimitError))
             (self.unchecked if whole else self.damaged).append(problem_of(path, error))
             return
         self.shards.append(
             {
-                "form": form,
+                "form": found.form,
                 "paths": found.paths,
                 "samples": found.samples,
                 "leaves": found.leaves,
@@ -72,14 +73,3 @@ def _indexes(paths: Iterable[str]) -> Iterator[str]:
     for folder in dict.fromkeys(map(os.path.abspath, (*below, *sorted(beside)))):
         if os.path.isfile(path := os.path.join(folder, "index.json")):
             yield path
-
-
-def _form_of(path: str) -> ShardsForm | None:
-    try:
-        with open(path, "rb") as file:
-            told = json.load(file)
-    except (OSError, ValueError, RecursionError):
-        return None  # of something else
-    if not isinstance(told, dict):
-        return None
-    return "mds" if "shards" in told else "litdata" if {"chunks", "config"} <= {*told} else None

@@ -46,10 +46,18 @@ class Shards(NamedTuple):
     unpacked: Sequence[int] = ()
 
 
-def shards_of(path: str, form: ShardsForm) -> Shards:
+class OtherIndexError(errors.DamagedError):
+    """An index.json that lists no shards of either form."""
+
+
+def shards_of(path: str, form: ShardsForm | None = None) -> Shards:
     """The shards of a folder, or of its index.json. Of a URL, only the index is downloaded.
 
+    Args:
+        form: None: the one that the index has.
+
     Raises:
+        OtherIndexError: it has none.
         NotFoundError, ReadError: the index cannot be read.
         DamagedError: it is no index.
         UnsupportedError: a shard is of another format, encrypted, or compressed and nowhere unpacked.
@@ -73,6 +81,7 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
         text = file.read(_MOST)
     try:
         told = json.loads(text)
+        form = form or _form_of(told)
         listed, leaves, compression = (_mds(told, there), [], "") if form == "mds" else _litdata(told, there)
         if not all(type(name) is str and type(n) is type(size) is int for name, n, size in listed):
             raise TypeError("names, numbers of samples and of bytes")
@@ -88,13 +97,21 @@ def shards_of(path: str, form: ShardsForm) -> Shards:
         raise errors.UnsupportedError(f"{path}: {error}").at(path=path) from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         said = f"{path}: not an index of shards ({form}): {error!r:.200}"
-        raise errors.DamagedError(said).at(path=path) from error
+        raise (errors.DamagedError if form else OtherIndexError)(said).at(path=path) from error
     if not listed:
         raise errors.NotFoundError(f"{path}: it lists no shard").at(path=path)
     paths = [beside(folder, name) if remote else os.path.join(folder, name) for name, *_ in listed]
     made = Shards(form, paths, [samples for _, samples, _ in listed], leaves, compression)
     unpacked = [size for *_, size in listed]
     return made._replace(compression="suffix", unpacked=unpacked) if any(unpacked) else made
+
+
+def _form_of(told: Any) -> ShardsForm:
+    if "shards" in told:
+        return "mds"
+    if {"chunks", "config"} <= {*told}:
+        return "litdata"
+    raise ValueError("neither shards nor chunks")
 
 
 def _mds(told: Any, there: _There) -> list[_Listed]:

@@ -242,10 +242,10 @@ class Capsule(Protocol):
         """Texts, from their bytes."""
 
     def unpacked(self, data: bytes, skip: int, length: int, /) -> bytes | None:
-        """`length` bytes of what Snappy's elements hold, behind the first `skip`; None if they are broken.
+        """`length` bytes of what Snappy's elements hold, behind the first `skip`; None if they are broken."""
 
-        With a skip of 2**31 - 2, the file of a picture without a file format.
-        """
+    def picture_file(self, data: bytes, /) -> bytes | None:
+        """The file of a picture that has no file format; None if it is no picture of Pillow's."""
 
     def shuffle(self, values: int, n: int, state: int, /) -> None:
         """Shuffles int64 values as numpy's Generator of a new PCG64 does: state has four halves of it."""

@@ -198,7 +198,7 @@ class TFRecordIndex(IndexedRecords):
                 raise
             config["index"] = ""  # where gofast would keep it, nothing can be written
             made = tfrecord_operations.index(config, label)
-        if asked.kept is not None and not made["kept"]:
+        if asked.kept is not None and not made["stored"]:
             why = "a file was written within the last two seconds, and may change without a trace"
             if asked.compression:
                 why = "of compressed files it would be as large as their content"
@@ -376,9 +376,14 @@ def _read(fd: int, places: Sequence[_Place]) -> dict[_Place, bytes]:
 
 def _unpacked(path: str, stored: bytes, file: int, offset: int, length: int) -> bytes:
     """A value of what lies there; see ``packed`` in ``gofast/source/reader/extent.h``."""
-    value = stored if file <= _FILE else engine.capsule().unpacked(stored, (file >> 32) - 1, length)
+    packed = file >> 32
+    if not packed:
+        return stored
+    if packed == _PIXELS:
+        value, how = engine.capsule().picture_file(stored), "are no picture of Pillow's"
+    else:
+        value, how = engine.capsule().unpacked(stored, packed - 1, length), "cannot be unpacked (snappy)"
     if value is None:
-        how = "are no picture of Pillow's" if file >> 32 == _PIXELS else "cannot be unpacked (snappy)"
         said = f"{path}: offset {offset}: the bytes {how}"
         raise errors.DamagedError(said).at(path=path, offset=offset)
     return value

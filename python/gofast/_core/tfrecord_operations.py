@@ -116,7 +116,7 @@ class RecordsSchema(TypedDict):
     begin: int
     end: int
     reused: bool
-    kept: bool
+    stored: bool
 
 
 class RecordsMade(RecordsSchema):

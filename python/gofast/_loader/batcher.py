@@ -30,6 +30,9 @@ _WAIT_MS = 100  # Ctrl-C reaches Python between two waits
 # 784 features on 2 cores).
 _PARALLEL_BYTES = 512 << 10
 
+# Samples, their labels, what stands in for others, and the slot with its ring, if it is another process's.
+_Filled = tuple[torch.Tensor, torch.Tensor | None, Mapping[int, int] | None, SharedRing | None, int]
+
 
 class BatchDestination(Protocol):
     """Where batches lie: what a Batcher asks a `destination.Destination`."""
@@ -394,13 +397,17 @@ class Batcher:
         start: int,
         n: int,
         drawn: int,
-        came: bool = False,
-    ) -> tuple[torch.Tensor, torch.Tensor | None, Mapping[int, int] | None, SharedRing | None, int]:
-        """Samples rows[start:start + n] and their labels, what stands in for others, and the slot."""
+    ) -> _Filled:
+        """Makes samples rows[start:start + n]."""
+        if not self.view.fetches:
+            return self._fill_from_here(rows, address, start, n, drawn)
+        with self.view.using(rows[start : start + n]):
+            return self._fill_from_here(rows, address, start, n, drawn)
+
+    def _fill_from_here(
+        self, rows: array[int] | torch.Tensor, address: int, start: int, n: int, drawn: int
+    ) -> _Filled:
         view, capsule, core = self.view, self._capsule, self._core()
-        if view.fetches and not came:
-            with view.using(rows[start : start + n]):
-                return self._fill(rows, address, start, n, drawn, came=True)
         labels, slots, memory, ring = self._reserve(core, n, n)
         place, slot = slots.buffer_info()[0], slots[0]
         quiet = 2 if self.counts is None and here() is not process else 0

@@ -20,6 +20,7 @@ import pytest
 import fresh
 import gofast
 from gofast import errors
+from gofast._core import engine
 from gofast._core import tfrecord_index as core_records
 from records import Value, example, framed
 
@@ -244,6 +245,21 @@ def test_the_index_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not reused(None)
     with pytest.raises(errors.ReadError):
         gofast.TFRecordDataset(tmp_path / "a", "/proc/nothing/index")
+
+
+def test_an_index_that_nobody_waits_for(tmp_path: Path) -> None:
+    """One that was just made, and is kept, is given back."""
+    some(tmp_path / "a")
+    time.sleep(2.1)
+    asked = gofast.TFRecordDataset(tmp_path / "a")._records.asked
+    gc.collect()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(2):  # it is made, then found
+        running = engine.Running("tfrecord", asked.request(str(tmp_path / "kept")))
+        while running.part(10) < 1:
+            pass
+        running.stop()
+        assert (tmp_path / "kept").exists() and len(os.listdir("/proc/self/fd")) == before
 
 
 def test_an_index_that_is_not_written_is_said(tmp_path: Path) -> None:

@@ -198,6 +198,11 @@ def test_verify_reads_shards_that_an_index_lists(
     gone.unlink()
     status, said, _ = run(capsys, "verify", folder)
     assert status == 1 and f"{gone}: " in said and "lists it" in said
+    for of_others in ("{", "[]", "3", '{"chunks": []}', '{"pages": [{"shards": 1}]}'):
+        (folder / "index.json").write_text(of_others)
+        _, said, _ = run(capsys, "verify", folder, "--json")
+        report = json.loads(said)
+        assert report["damaged"] == [] and "index.json" not in str(report["unchecked"]), of_others
 
 
 def test_verify_asks_pillow(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
