@@ -359,7 +359,8 @@ class ImageFiles(VisionDataset):
         Args:
             root: a folder with shards, or its ``index.json``, on this machine or behind a URL. Each shard of
                 a URL is downloaded once when this is called, for its labels and places, which are kept in
-                the user's cache; from then on, and in the next run at once, when a sample of it is needed.
+                the user's cache; from then on, and in the next run at once, when a sample of it is needed,
+                in pieces if half of the downloads' limit does not hold all.
                 Compressed ones (zstd, gz, bz2) are unpacked into memory, unless they lie unpacked in a local
                 folder. These, and what fsspec brings, are all downloaded first, and must fit into the limit.
             image: the column of pictures: encoded as ``jpeg``, ``png`` or ``bytes``, or as ``pil`` of mode L,
@@ -376,7 +377,7 @@ class ImageFiles(VisionDataset):
             gofast.errors.UnsupportedError: a shard is compressed by Brotli or Snappy, or a column
                 encoded otherwise.
             gofast.errors.LimitError: compressed shards hold more than a quarter of the memory; also at
-                indexing, the shards of a batch do not fit into the downloads' limit.
+                indexing, a shard, or the pieces of a batch, do not fit into the downloads' limit.
             gofast.errors.ChangedError: also at indexing, a shard changed on the server.
             gofast.errors.SchemaError: no such column, or a text that is not UTF-8.
             gofast.errors.MissingValueError: some shards lack a column.

@@ -27,6 +27,7 @@ class Served:
         self.lock = threading.Lock()
         self.url = ""
         self.tags = True  # whether an answer has an ETag
+        self.dated = False  # whether it has a Last-Modified
 
     def put(self, **files: bytes) -> None:
         """Gives it files."""
@@ -59,6 +60,8 @@ class Served:
             request.send_header("Content-Range", f"bytes {first}-{last}/{len(content)}")
         if self.tags:
             request.send_header("ETag", tag)
+        if self.dated:
+            request.send_header("Last-Modified", "Tue, 01 Dec 2026 00:00:00 GMT")
         request.send_header("Content-Length", str(last + 1 - first))
         request.end_headers()
         with contextlib.suppress(OSError):  # the client may be killed

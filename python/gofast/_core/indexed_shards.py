@@ -9,7 +9,7 @@ from typing import Any
 from .. import errors
 from .arguments import several
 from .braces import braces, index_name
-from .download_cache import DownloadBudget, DownloadCache, kept_name
+from .download_cache import DownloadBudget, DownloadCache
 from .indexed_records import IndexedRecords
 from .kept_indexes import KeptIndexes
 from .operation import Begun
@@ -62,7 +62,7 @@ def indexed_shards(paths: Any, features: Sequence[str], label: str) -> RemoteSha
         return None  # nobody would see that it is another file when it comes again, or to another process
     try:
         parts = kept.read(states) or _fetched(coming, kept, urls, states)
-        pieces = cut(parts, states, budget.limit)
+        pieces = cut(parts, states, budget.limit, tars=True)
         made = joined(parts, features, pieces)
     except (errors.NotFoundError, errors.ReadError, errors.ChangedError, errors.DamagedError) as error:
         if isinstance(error, errors.ReadError) and _REFUSED not in str(error):
@@ -73,11 +73,7 @@ def indexed_shards(paths: Any, features: Sequence[str], label: str) -> RemoteSha
     if any(c["kind"] == ("byte" if c["name"] == label else "int") for c in made["columns"]):
         os.close(made["fd"])
         return None  # texts that are numbers, or the reverse: they lie in the shards
-    at = [
-        cache.path(kept_name(urls[shard], states[shard], pieces.span(piece)))
-        for piece, shard in enumerate(pieces.shards.tolist())
-    ]
-    options = RecordsOptions(at, [*features], "", None, "tar", label)
+    options = RecordsOptions([], [*features], "", None, "tar", label)
     told, again = [*map(content_of, parts)], (indexed_shards, (urls, features, label))
     return RemoteShards(made["fd"], made, options, urls, states, told, budget, pieces, again)
 

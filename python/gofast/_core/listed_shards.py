@@ -9,11 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-import numpy as np
-
 from .. import errors
 from . import tfrecord_operations
-from .download_cache import DownloadBudget, DownloadCache, kept_name
+from .download_cache import DownloadBudget
 from .indexed_records import IndexedRecords
 from .kept_indexes import listed_index
 from .mds_shards import Shards
@@ -23,7 +21,7 @@ from .remote_files import Downloads
 from .remote_operations import RemoteState, probe
 from .remote_shards import RemoteShards
 from .shard_index import content_of, joined, read_index
-from .shard_pieces import ShardPieces
+from .shard_pieces import cut
 from .shown_urls import shown
 from .tfrecord_index import RecordsOptions, TFRecordIndex
 from .tfrecord_operations import ShardState
@@ -34,7 +32,7 @@ _BYTES_AHEAD = 64 << 20  # which need not be reached: two large ones are enough
 
 
 def listed_shards(shards: Shards, features: Sequence[str]) -> RemoteShards | None:
-    """Records of shards whose paths are URLs, by number; each shard is one piece.
+    """Records of shards whose paths are URLs, by number.
 
     None where all must be here: they are unpacked into memory, fsspec brings them, or nobody would see that
     one is another file when it comes again.
@@ -56,12 +54,9 @@ def listed_shards(shards: Shards, features: Sequence[str]) -> RemoteShards | Non
         if part.count != samples:
             said = f"{shown(url)}: it has {many(part.count, 'sample')}, and index.json says {samples}"
             raise errors.DamagedError(said).at(path=shown(url))
-    spans = [(0, state["size"]) for state in states]
-    ends = np.cumsum([part.count for part in parts])
-    pieces = ShardPieces(np.arange(len(urls)), np.array(spans), ends)
-    made, cache = joined(parts, names, pieces), DownloadCache(budget)
-    at = [cache.path(kept_name(*one)) for one in zip(urls, states, spans, strict=True)]
-    asked, told = asked._replace(paths=at), [*map(content_of, parts)]
+    pieces = cut(parts, states, budget.limit, tars=False)
+    made = joined(parts, names, pieces)
+    told = [*map(content_of, parts)]
     again = listed_shards, (shards, names)
     return RemoteShards(made["fd"], made, asked, urls, states, told, budget, pieces, again)
 

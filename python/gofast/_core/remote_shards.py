@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .. import errors
 from . import tfrecord_operations
 from .braces import index_name
-from .download_cache import NO_ROOM, DownloadBudget, DownloadCache
+from .download_cache import NO_ROOM, DownloadBudget, DownloadCache, kept_name
 from .kept_indexes import KeptIndexes, listed_index
 from .pieces_here import ComingPieces, PiecesHere, brought
 from .remote_access import normal
@@ -69,11 +69,16 @@ class RemoteShards(TFRecordIndex):
         pieces: ShardPieces,
         again: _Again,
     ) -> None:
-        super().__init__(fd, schema, asked)
+        self.cache = DownloadCache(budget)
+        names = (
+            kept_name(urls[shard], states[shard], pieces.span(piece))
+            for piece, shard in enumerate(pieces.shards.tolist())
+        )
+        super().__init__(fd, schema, asked._replace(paths=[*map(self.cache.path, names)]))
         self._urls, self._states, self.told, self._budget = urls, states, told, budget
-        self._pieces, self._again, self.cache = pieces, again, DownloadCache(budget)
+        self._pieces, self._again = pieces, again
         self.names = [*map(shown, urls)]
-        self._stamps = self._stamps[:1] * len(asked.paths)  # each when it is read
+        self._stamps = self._stamps[:1] * len(self.asked.paths)  # each when it is read
         self._checked: set[int] = set()  # pieces that are known to have what the indexes say
         self._stays = self._has_room()
         self._here = PiecesHere(self._stays)
@@ -270,9 +275,14 @@ class RemoteShards(TFRecordIndex):
                 raise
 
     def _check(self, piece: int, path: str) -> None:
-        """Reads where its samples lie: of a tar file 2 us for a member."""
+        """Reads where its samples lie: of a tar file 2 us for a member.
+
+        A piece of another shard has the ETag of the one that the index was made of.
+        """
         shard, (begin, end) = int(self._pieces.shards[piece]), self._pieces.span(piece)
         length = self._states[shard]["size"]
+        if self.asked.form != "tar" and end - begin < length:
+            return
         asked = self.asked._replace(paths=[path], partial=end < length)  # a long name may be cut
         made = tfrecord_operations.index(asked.request(""))
         found = TFRecordIndex(made["fd"], made, asked)

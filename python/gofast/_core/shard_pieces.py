@@ -1,7 +1,10 @@
-"""Pieces that tar shards are cut into where the budget of downloads does not hold them all.
+"""Pieces that shards are cut into where the budget of downloads does not hold them all.
 
-Each holds whole records. Between two records lie headers, and what the index has no place of: a label's text.
-A piece has these on both sides, so that it is a tar file of its own, of a few more members.
+Each holds whole records. Between two records of a tar file lie headers, and what the index has no place of: a
+label's text. A piece has these on both sides, so that it is a tar file of its own, of a few more members.
+
+A piece of another shard is no file of its form: nobody could compare it with the index. So these are cut only
+where the server has an ETag, which is that of the shard that the index was made of.
 """
 
 from __future__ import annotations
@@ -53,10 +56,15 @@ class ShardPieces(NamedTuple):
         return slice(int(self.ends[piece - 1]) if piece else 0, int(self.ends[piece]))
 
 
-def cut(parts: Sequence[IndexedRecords], states: Sequence[RemoteState], limit: int) -> ShardPieces:
+def cut(
+    parts: Sequence[IndexedRecords], states: Sequence[RemoteState], limit: int, tars: bool
+) -> ShardPieces:
     """Cuts shards, of which these are the indexes, if half of the limit does not hold them all.
 
     Limits that differ little cut alike.
+
+    Args:
+        tars: they are tar files.
 
     Raises:
         DamagedError: records of an index do not lie one behind the other.
@@ -68,7 +76,8 @@ def cut(parts: Sequence[IndexedRecords], states: Sequence[RemoteState], limit: i
     ends: list[int] = []
     before = 0
     for shard, (part, size, state) in enumerate(zip(parts, sizes, states, strict=True)):
-        begin, end = _around(part, size) if size > most and not state["whole"] else _NOWHERE
+        can = size > most and not state["whole"] and (tars or state["tag"])
+        begin, end = _around(part, size, _BLOCK if tars else 0) if can else _NOWHERE
         at = 0
         while len(begin) and at < len(begin):
             first = int(begin[at])
@@ -86,24 +95,29 @@ def cut(parts: Sequence[IndexedRecords], states: Sequence[RemoteState], limit: i
 _NOWHERE = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _around(part: IndexedRecords, size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the member before each record ends, and the header of the one behind it begins; nothing if a
-    record has no member whose place is known."""
+def _around(
+    part: IndexedRecords, size: int, header: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where each record's values begin and end. If they have headers, where those of the one before it end,
+    and the header of the one behind it begins. Nothing if a record has no value whose place is known."""
+    block = max(header, 1)
     first, behind = np.full(part.count, size), np.zeros(part.count, np.int64)
     for column in part.columns.values():
         if column.kind == "byte":
             if not np.array_equal(np.diff(column.starts), column.has):
-                raise errors.DamagedError("the index of a tar file has several values in a record")
+                raise errors.DamagedError("the index of a shard has several values in a record")
             mine, offset, length = column.has == 1, column.values[:, 1], column.values[:, 2]
-            if np.any((offset < _BLOCK) | (length < 0) | (length > size - offset)):
-                raise errors.DamagedError("the index of a tar file has a member behind its end")
+            if np.any((offset < header) | (length < 0) | (length > size - offset)):
+                raise errors.DamagedError("the index of a shard has a value behind its end")
             first[mine] = np.minimum(first[mine], offset)
-            behind[mine] = np.maximum(behind[mine], (offset + length + _BLOCK - 1) // _BLOCK * _BLOCK)
+            behind[mine] = np.maximum(behind[mine], (offset + length + block - 1) // block * block)
     if not part.count or not np.all(behind):
         return _NOWHERE
-    begin, end = np.append(0, behind[:-1]), np.append(first[1:] - _BLOCK, size)
-    if np.any(end < behind) or np.any(begin > first - _BLOCK):
-        raise errors.DamagedError("the records in the index of a tar file do not follow each other")
+    begin, end = first, behind
+    if header:
+        begin, end = np.append(0, behind[:-1]), np.append(first[1:] - header, size)
+    if np.any(end < behind) or np.any(first[1:] - header < behind[:-1]):
+        raise errors.DamagedError("the records in the index of a shard do not follow each other")
     return begin, end
 
 

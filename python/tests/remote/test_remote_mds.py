@@ -23,6 +23,7 @@ from torchvision import transforms as T
 import gofast
 from buckets import copied
 from gofast import errors
+from gofast._core import shard_pieces
 from gofast._core.download_locks import claims
 from gofast.integrations import StreamingSampler
 from mds import mds_bytes, pil_bytes, write_litdata, write_mds
@@ -164,6 +165,55 @@ def test_pictures_that_pillow_had_in_memory(
         for transform in (TRAIN, T.Compose([T.Resize((8, 8)), T.ToTensor()])):
             want, got = (gofast.DataLoader(make(one, transform=transform), 4) for one in (folder, url))
             assert difference(batches(got), batches(want)) == ""
+
+
+@pytest.mark.parametrize("form", ["mds", "litdata"])
+@pytest.mark.parametrize("share", [2, 20])
+def test_pieces_where_the_limit_does_not_hold_all(
+    share: int, form: str, tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole shards where the server has no ETag: nobody could compare a piece with the index."""
+    folder, make = tmp_path / form, getattr(gofast.ImageFiles, f"from_{form}")
+    stored = [pil_bytes(Image.open(io.BytesIO(one)).convert("RGB")) for one in PICTURES]
+    if form == "mds":
+        rows = [one | {"second": stored[i]} for i, one in enumerate(SAMPLES)]
+        write_mds(folder, {**COLUMNS, "second": "pil"}, [rows[:7], [], rows[7:]])
+    else:
+        leaf: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
+        spec = {
+            "type": "builtins.dict",
+            "context": '["class", "image", "second"]',
+            "children_spec": [leaf] * 3,
+        }
+        leaves = [(struct.pack("<q", 50 - i), one, stored[i]) for i, one in enumerate(PICTURES)]
+        write_litdata(folder, spec, ["int", "jpeg", "pil"], [leaves[:7], leaves[7:]])
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    limit = max(map(len, files.values())) + 2 * len(files["index.json"])  # one with a tag, one without
+    monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", str(limit))
+    monkeypatch.setattr(shard_pieces, "_SHARE", share)
+    crop = T.Compose([T.CenterCrop(16), T.ToTensor()])
+    with serving() as web:
+        web.put(**files)
+        for tags, column in itertools.product((True, False), ("image", "second")):
+            web.tags = tags
+            web.dated = not tags
+            want, got = (make(where, image=column, transform=crop) for where in (folder, web.url + "x"))
+            assert got.targets == want.targets == [50 - i for i in range(13)]
+            pieces = got._listing.files.shards._pieces
+            one_each = len(want) + len(files) - 3  # and the empty shard, if there is one
+            assert (len(files) - 1 < len(pieces.ends) <= one_each - (share == 2)) == tags
+            before = web.sent.total()
+            for number in (12, 3, 12):
+                assert torch.equal(got[number][0], want[number][0])
+            assert not tags or web.sent.total() - before < limit // 2
+            for kind, workers in ((gofast.DataLoader, 0), (DataLoader, 1)):
+                torch.manual_seed(2)
+                read = batches(kind(got, 1, shuffle=True, num_workers=workers))
+                torch.manual_seed(2)
+                assert difference(read, batches(DataLoader(want, 1, shuffle=True))) == ""
+            assert sum(path.stat().st_size for path in kept.iterdir() if path.name != "lock") <= limit
+            del got  # whose last piece stays, and the shards come once more for another column
+            gc.collect()
 
 
 def test_what_is_wrong_is_said(web: Served) -> None:

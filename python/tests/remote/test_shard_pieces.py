@@ -277,7 +277,7 @@ def test_each_piece_is_a_tar_file_of_its_records(
     whole = index_of(str(path))
     monkeypatch.setattr(shard_pieces, "_SHARE", share)
     state: Any = {"size": len(data), "whole": False}
-    pieces = shard_pieces.cut([whole], [state], len(data))
+    pieces = shard_pieces.cut([whole], [state], len(data), tars=True)
     count = len(pieces.ends)
     assert count == 40 if share == 12 else 4 < count < 40
     assert pieces.spans[0, 0] == 0 and pieces.spans[-1, 1] == len(data)
@@ -327,7 +327,7 @@ def test_an_index_that_cannot_be_cut_is_damaged(tmp_path: Path, monkeypatch: pyt
         values[row, column] = value
         whole.columns["jpg"].values = values
         with pytest.raises(errors.DamagedError):
-            shard_pieces.cut([whole], [state], 1000)
+            shard_pieces.cut([whole], [state], 1000, tars=True)
 
 
 def test_a_piece_may_begin_like_a_packed_file(

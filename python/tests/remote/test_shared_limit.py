@@ -44,7 +44,7 @@ def limit(out: Path, monkeypatch: pytest.MonkeyPatch) -> int:
 def sizes(out: Path) -> list[int]:
     """The bytes of samples' pieces, the largest first."""
     states: list[Any] = [{"size": path.stat().st_size, "whole": False} for path in tars(out)]
-    pieces = shard_pieces.cut([index_of(str(path)) for path in tars(out)], states, 1)
+    pieces = shard_pieces.cut([index_of(str(path)) for path in tars(out)], states, 1, tars=True)
     return sorted(map(pieces.size, range(len(pieces.ends))), reverse=True)
 
 
