@@ -33,8 +33,8 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 82_275,
-    "lines: tests": 68_960,
+    "lines: library": 82_282,
+    "lines: tests": 69_025,
     "lines: benchmarks": 8_773,
 }
 
