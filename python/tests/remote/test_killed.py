@@ -75,7 +75,8 @@ def test_kill_9_anywhere(
             os.kill(pid, signal.SIGKILL)
             assert os.waitpid(pid, 0)[1] == signal.SIGKILL
         assert held(kept) <= limit
-        there = [path for path in kept.glob("*-*") if path.suffix != ".part"]
+        # Nobody claims the file of all indexes: some turn's downloads remove it, if not those of the first.
+        there = [path for path in kept.glob("*-*") if path.suffix not in (".part", ".index")]
         assert there or turn
         for path in there:
             assert path.read_bytes() == pieces.get(path.name, web.files[path.name[33:]]), path
