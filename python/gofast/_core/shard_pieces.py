@@ -113,11 +113,11 @@ def _around(
             behind[mine] = np.maximum(behind[mine], (offset + length + block - 1) // block * block)
     if not part.count or not np.all(behind):
         return _NOWHERE
-    begin, end = first, behind
-    if header:
-        begin, end = np.append(0, behind[:-1]), np.append(first[1:] - header, size)
-    if np.any(end < behind) or np.any(first[1:] - header < behind[:-1]):
-        raise errors.DamagedError("the records in the index of a shard do not follow each other")
+    if not header:  # records may also lie among each other: who made the index has looked at the shard
+        return (first, behind) if np.all(behind[:-1] <= first[1:]) else _NOWHERE
+    begin, end = np.append(0, behind[:-1]), np.append(first[1:] - header, size)
+    if np.any(end < behind) or np.any(begin > first - header):
+        raise errors.DamagedError("the records in the index of a tar file do not follow each other")
     return begin, end
 
 

@@ -330,6 +330,19 @@ def test_an_index_that_cannot_be_cut_is_damaged(tmp_path: Path, monkeypatch: pyt
             shard_pieces.cut([whole], [state], 1000, tars=True)
 
 
+def test_records_that_lie_among_each_other_stay_together(tmp_path: Path) -> None:
+    path = tmp_path / "x.tar"
+    path.write_bytes(tar_bytes([{"jpg": random.randbytes(2000), "png": b"x"} for _ in range(9)]))
+    size = path.stat().st_size
+    state: Any = {"size": size, "whole": False, "tag": "x"}
+    whole = index_of(str(path))
+    assert len(shard_pieces.cut([whole], [state], 1000, tars=False).ends) == 9
+    assert len(shard_pieces.cut([whole], [state | {"tag": ""}], 1000, tars=False).ends) == 1
+    whole.columns["png"].values = whole.columns["png"].values[::-1]
+    pieces = shard_pieces.cut([whole], [state], 1000, tars=False)
+    assert pieces.spans.tolist() == [[0, size]] and pieces.ends.tolist() == [9]
+
+
 def test_a_piece_may_begin_like_a_packed_file(
     web: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
