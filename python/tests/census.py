@@ -33,7 +33,7 @@ MOST = {
     "why not native?": 1,
     "formats on disk": 2,
     "orders": 1,
-    "lines: library": 82_282,
+    "lines: library": 82_284,
     "lines: tests": 69_036,
     "lines: benchmarks": 8_773,
 }

@@ -70,15 +70,17 @@ class RemoteShards(TFRecordIndex):
         again: _Again,
     ) -> None:
         self.cache = DownloadCache(budget)
-        names = (
-            kept_name(urls[shard], states[shard], pieces.span(piece))
-            for piece, shard in enumerate(pieces.shards.tolist())
-        )
-        super().__init__(fd, schema, asked._replace(paths=[*map(self.cache.path, names)]))
+        if not asked.paths:  # a spawned process has them: a name takes 6 us, and there may be 100,000
+            names = (
+                kept_name(urls[shard], states[shard], pieces.span(piece))
+                for piece, shard in enumerate(pieces.shards.tolist())
+            )
+            asked = asked._replace(paths=[*map(self.cache.path, names)])
+        super().__init__(fd, schema, asked)
         self._urls, self._states, self.told, self._budget = urls, states, told, budget
         self._pieces, self._again = pieces, again
         self.names = [*map(shown, urls)]
-        self._stamps = self._stamps[:1] * len(self.asked.paths)  # each when it is read
+        self._stamps = self._stamps[:1] * len(asked.paths)  # each when it is read
         self._checked: set[int] = set()  # pieces that are known to have what the indexes say
         self._stays = self._has_room()
         self._here = PiecesHere(self._stays)
