@@ -34,7 +34,7 @@ MOST = {
     "formats on disk": 2,
     "orders": 1,
     "lines: library": 82_284,
-    "lines: tests": 69_036,
+    "lines: tests": 69_037,
     "lines: benchmarks": 8_773,
 }
 

@@ -262,7 +262,8 @@ def test_each_must_fit(web: Served, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_limit_of_one_shard(web: Served, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each comes once for its index, which is kept, and again for its samples."""
+    """Each comes once for its index, which is kept, and again for its samples: without an ETag, whole."""
+    web.tags, web.dated = False, True
     sizes = [len(data) for data in web.files.values()]
     monkeypatch.setenv("GOFAST_DOWNLOADS_LIMIT", str(max(sizes) + len(web.files["index.json"])))
     make = gofast.ImageFiles.from_mds
