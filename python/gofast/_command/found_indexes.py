@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -31,20 +30,19 @@ class FoundIndexes(NamedTuple):
         """The indexes below folders, and those beside files."""
         made = cls([], [], [], 0)
         for path in _indexes(paths):
-            with contextlib.suppress(OtherIndexError):
-                made._add(path)
-                made = made._replace(read=made.read + 1)
+            made = made._replace(read=made.read + made._add(path))
         return made
 
-    def _add(self, path: str) -> None:
+    def _add(self, path: str) -> bool:
+        """Whether it is an index of shards."""
         try:
             found = shards_of(path)
         except OtherIndexError:
-            raise
+            return False
         except errors.GofastError as error:
             whole = isinstance(error, (errors.UnsupportedError, errors.LimitError))
             (self.unchecked if whole else self.damaged).append(problem_of(path, error))
-            return
+            return True
         self.shards.append(
             {
                 "form": found.form,
@@ -59,6 +57,7 @@ class FoundIndexes(NamedTuple):
             if not os.path.exists(shard):
                 missing = errors.NotFoundError(f"{path} lists it, and it is not there").at(path=shard)
                 self.damaged.append(problem_of(shard, missing))
+        return True
 
 
 def problem_of(path: str, error: errors.GofastError) -> Problem:

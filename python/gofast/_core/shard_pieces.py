@@ -67,7 +67,7 @@ def cut(
         tars: they are tar files.
 
     Raises:
-        DamagedError: records of an index do not lie one behind the other.
+        DamagedError: records in the index of a tar file do not lie one behind the other.
     """
     sizes = [state["size"] for state in states]
     most = sum(sizes) if sum(sizes) <= limit // 2 else 1 << max((limit >> _SHARE).bit_length() - 1, 0)
